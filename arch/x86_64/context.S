@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * Layer arch, x86_64: the context switch as a function, and the entry trampoline.
+ *
+ * ABI: System V psABI for AMD64, section 3.2.1 (registers preserved across calls: rbx, rbp, r12-r15;
+ * the control bits of MXCSR and the x87 control word) and 3.2.2 (stack alignment).
+ *
+ *   void context_switch(struct context *from, const struct context *to)
+ *                                       rdi                       rsi
+ *
+ * The stack of a context suspended here, from its saved rsp upwards:
+ *    0  r15
+ *    8  r14
+ *   16  r13
+ *   24  r12
+ *   32  rbx
+ *   40  rbp        (in struct context too, where the inline form needs it)
+ *   48  return address of context_switch
+ *
+ * It leaves by jumps only. A ret would be predicted by the return stack, whose entry belongs to the
+ * stack being left: always wrong, 5-8 ns. (docs/notes/switch.md)
+ */
+#include "frame.h"
+
+	.text
+
+	.globl	context_switch
+	.hidden	context_switch
+	.type	context_switch, @function
+	.balign	32
+context_switch:
+	.cfi_startproc
+	endbr64
+	/* Early, because the stores take long to become readable. */
+	stmxcsr	CONTEXT_FLOAT_CONTROL(%rdi)
+	fnstcw	CONTEXT_FLOAT_CONTROL+4(%rdi)
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r12, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r13, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r14, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r15, 0
+	leaq	.Lresume(%rip), %rax
+	movq	%rsp, CONTEXT_SP(%rdi)
+	movq	%rbp, CONTEXT_FP(%rdi)
+	movq	%rax, CONTEXT_RESUME(%rdi)
+
+	/* The control state is loaded only where it differs: loading is dear on many processors. */
+	movl	CONTEXT_FLOAT_CONTROL(%rdi), %eax
+	xorl	CONTEXT_FLOAT_CONTROL(%rsi), %eax
+	testl	$CONTEXT_MXCSR_CONTROL, %eax
+	jnz	.Lload_mxcsr
+.Lmxcsr_done:
+	movzwl	CONTEXT_FLOAT_CONTROL+4(%rdi), %eax
+	cmpw	CONTEXT_FLOAT_CONTROL+4(%rsi), %ax
+	jne	.Lload_x87
+.Lx87_done:
+
+	movq	CONTEXT_FP(%rsi), %rbp
+	.cfi_remember_state
+	CONTEXT_CFI_TARGET
+	movq	CONTEXT_SP(%rsi), %rsp
+	jmp	*CONTEXT_RESUME(%rsi)
+	.cfi_restore_state
+
+.Lload_mxcsr:
+	ldmxcsr	CONTEXT_FLOAT_CONTROL(%rsi)
+	jmp	.Lmxcsr_done
+.Lload_x87:
+	fldcw	CONTEXT_FLOAT_CONTROL+4(%rsi)
+	jmp	.Lx87_done
+
+.Lresume:
+	endbr64
+	popq	%r15
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r15
+	popq	%r14
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r14
+	popq	%r13
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r13
+	popq	%r12
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r12
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbp
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %rcx
+	/* A return address has no landing pad; notrack says that this is meant. */
+	notrack jmp *%rcx
+	.cfi_endproc
+	.size	context_switch, .-context_switch
+
+/*
+ *   context_entry: rsp -> 0 function, 8 argument; rsp is a multiple of 16, rbp is 0.
+ * The call leaves rsp + 8 a multiple of 16 at the function's entry. The undefined rip tells every
+ * unwinder that there is no caller. The nop is for unwinders that look one byte before an address
+ * that they take for a return address, as context_entry is for a moment in a switch to it.
+ */
+	.globl	context_entry
+	.hidden	context_entry
+	.type	context_entry, @function
+	.balign	32
+	.cfi_startproc
+	.cfi_def_cfa %rsp, 16
+	.cfi_undefined %rip
+	.cfi_undefined %rbp
+	nop
+context_entry:
+	endbr64
+	movq	8(%rsp), %rdi
+	call	*(%rsp)
+	ud2
+	.cfi_endproc
+	.size	context_entry, .-context_entry
+
+	.section .note.GNU-stack, "", @progbits
+
+/* What this file supports, for the linker: indirect branch tracking. Not shadow stacks, since the
+ * switch does not switch them: the bit 2 stays clear, and so it does in every program linked with
+ * this object. (Linux ABI extensions to the gABI, "Program Property".) */
+	.section .note.gnu.property, "a"
+	.balign	8
+	.long	4
+	.long	16
+	.long	5			/* NT_GNU_PROPERTY_TYPE_0 */
+	.asciz	"GNU"
+	.long	0xc0000002		/* GNU_PROPERTY_X86_FEATURE_1_AND */
+	.long	4
+	.long	1			/* IBT */
+	.long	0

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ * Layer arch, x86_64: the context switch as a block of inline assembly.
+ *
+ * Every register but rsp and rbp is named as clobbered, so the compiler keeps only what is live
+ * across the switch, and in the way it likes best. Nothing is pushed: the block may stand in a leaf
+ * function that uses the red zone, and the compiler's own unwind tables stay right up to the two
+ * instructions between the stacks, which have their own (frame.h). */
+#ifndef ARCH_CONTEXT_INLINE_H
+#define ARCH_CONTEXT_INLINE_H
+
+#define CONTEXT_STRING_(...) #__VA_ARGS__
+#define CONTEXT_STRING(...) CONTEXT_STRING_(__VA_ARGS__)
+
+/* Unwind rules can only be given where the compiler gives them in assembly too. */
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM
+#define CONTEXT_CFI_ENTER ".cfi_remember_state\n\t" CONTEXT_STRING(CONTEXT_CFI_TARGET) "\n\t"
+#define CONTEXT_CFI_LEAVE ".cfi_restore_state\n\t"
+#else
+#define CONTEXT_CFI_ENTER
+#define CONTEXT_CFI_LEAVE
+#endif
+
+/* Registers that cannot be named where the processor is not known to have them. */
+#ifdef __AVX512F__
+#define CONTEXT_CLOBBERS_AVX512                                                                    \
+	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",    \
+	"xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5",      \
+	"k6", "k7"
+#else
+#define CONTEXT_CLOBBERS_AVX512
+#endif
+#ifdef __APX_F__
+#define CONTEXT_CLOBBERS_APX                                                                       \
+	, "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28",   \
+	"r29", "r30", "r31"
+#else
+#define CONTEXT_CLOBBERS_APX
+#endif
+
+/* context_switch_inline() in three parts, for a caller that has something else to do between the
+ * first and the second: reading back at once what stmxcsr stored stalls (docs/notes/switch.md). */
+static inline __attribute__((always_inline)) void context_save_float(struct context *from)
+{
+	__asm__ volatile("stmxcsr %0" : "=m"(from->float_control[0]));
+	__asm__ volatile("fnstcw %0" : "+m"(from->float_control[1]));
+}
+
+/* Loading is dear on many processors, so it is done only where the control state differs. */
+static inline __attribute__((always_inline)) void context_load_float(const struct context *from,
+    const struct context *to)
+{
+	uint32_t mxcsr = from->float_control[0] ^ to->float_control[0];
+	uint16_t x87 = (uint16_t)(from->float_control[1] ^ to->float_control[1]);
+	if (__builtin_expect((mxcsr & CONTEXT_MXCSR_CONTROL) != 0, 0))
+		__asm__ volatile("ldmxcsr %0" : : "m"(to->float_control[0]) : "memory");
+	if (__builtin_expect(x87 != 0, 0))
+		__asm__ volatile("fldcw %0" : : "m"(to->float_control[1]) : "memory");
+}
+
+/* The switch without the floating-point control state: both sides compute in the same one. */
+static inline __attribute__((always_inline)) void context_switch_bare(struct context *from,
+    const struct context *to)
+{
+	__asm__ volatile(
+	    "leaq 1f(%%rip), %%rax\n\t"
+	    "movq %%rsp, %c[sp](%[from])\n\t"
+	    "movq %%rbp, %c[fp](%[from])\n\t"
+	    "movq %%rax, %c[resume](%[from])\n\t"
+	    "movq %c[fp](%[to]), %%rbp\n\t"
+	    CONTEXT_CFI_ENTER
+	    "movq %c[sp](%[to]), %%rsp\n\t"
+	    "jmp *%c[resume](%[to])\n\t"
+	    CONTEXT_CFI_LEAVE
+	    "nop\n" /* for unwinders that look one byte before the resume address */
+	    "1:\t"
+	    "endbr64"
+	    : [from] "+D"(from), [to] "+S"(to)
+	    : [sp] "i"(CONTEXT_SP), [fp] "i"(CONTEXT_FP), [resume] "i"(CONTEXT_RESUME)
+	    : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	      "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+	      "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)",
+	      "st(5)", "st(6)", "st(7)", "cc", "memory" CONTEXT_CLOBBERS_AVX512 CONTEXT_CLOBBERS_APX);
+}
+
+static inline __attribute__((always_inline)) void context_switch_inline(struct context *from,
+    const struct context *to)
+{
+	context_save_float(from);
+	context_load_float(from, to);
+	context_switch_bare(from, to);
+}
+
+/* A counter that only grows, about as fast as the processor; for estimates, not for time. */
+static inline uint64_t context_cycles(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * bide: stackful coroutines for servers. This header includes the whole interface; its parts are a
+ * manual, to be read in this order. Start with bide/api.h, which has the conventions. */
+#ifndef BIDE_H
+#define BIDE_H
+
+#define BIDE_VERSION_MAJOR 0
+#define BIDE_VERSION_MINOR 1
+#define BIDE_VERSION_PATCH 0
+
+#include <bide/api.h>     /* conventions, common types */
+#include <bide/loop.h>    /* bide_run and its settings */
+#include <bide/task.h>    /* spawn, join, yield, defer, locals */
+#include <bide/time.h>    /* sleep, timers, tickers */
+#include <bide/cancel.h>  /* cancellation */
+#include <bide/io.h>      /* descriptors */
+#include <bide/net.h>     /* sockets */
+#include <bide/coro.h>    /* the bare coroutine */
+#include <bide/testing.h> /* virtual time, random order, faults */
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * Part of bide: the bare coroutine, a body that is resumed by hand and hands values both ways. It
+ * needs no loop; inside a task it may call [S] functions, and then the whole tower of frames parks
+ * with the task. */
+#ifndef BIDE_CORO_H
+#define BIDE_CORO_H
+
+#include <bide/api.h>
+
+BIDE_BEGIN
+
+typedef struct bide_coro bide_coro;
+
+/* stack_size as in bide_task_attr; 0 is the default, 48 KiB. The body starts at the first resume.
+ * Errors: EINVAL body is NULL or the size is out of range; ENOMEM. [T] */
+BIDE_API bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size);
+
+/* Runs the coroutine until it yields or returns. `in` becomes what its bide_coro_yield() returns;
+ * the first resume starts the body and `in` is ignored (the body has its arg). `*out` (may be NULL)
+ * receives what it yielded or returned.
+ * Returns 1 if it yielded, 0 if it returned. Only the thread, or the task, that resumed it first may
+ * resume it until it has ended.
+ * Errors: EINVAL coro is NULL; EBUSY it is running, or has resumed others that run; ESRCH it has
+ * ended; EPERM another thread, or another task, began it. */
+BIDE_API int bide_coro_resume(bide_coro *coro, void *in, void **out);
+
+/* Hands `out` to the resumer and parks until the next resume; returns that one's `in`.
+ * NULL with EPERM outside a coroutine; NULL with ECANCELED when bide_coro_close() asks it to end,
+ * and at each call after that. errno is not touched otherwise. */
+BIDE_API void *bide_coro_yield(void *out);
+
+enum {
+	BIDE_CORO_CREATED,
+	BIDE_CORO_SUSPENDED,
+	BIDE_CORO_EXECUTING, /* it runs, or something it resumed does */
+	BIDE_CORO_CLOSED     /* it returned */
+};
+/* -1 with EINVAL if coro is NULL. */
+BIDE_API int bide_coro_state(const bide_coro *coro);
+
+/* Ends and frees the coroutine. A suspended body is resumed until it returns: its yields fail with
+ * ECANCELED; what it yields after that is dropped. Errors: EINVAL coro is NULL; EBUSY it is
+ * running; EPERM another thread or task began it; EDEADLK the body went on yielding (1,000 times):
+ * the coroutine is left suspended, not freed. */
+BIDE_API int bide_coro_close(bide_coro *coro);
+
+BIDE_END
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Part of bide: running a loop. */
+#ifndef BIDE_LOOP_H
+#define BIDE_LOOP_H
+
+#include <bide/api.h>
+#include <bide/time.h>
+
+BIDE_BEGIN
+
+/* Where a loop gets its memory. alloc and free go together, and so do stack_alloc and stack_free; a
+ * pair left NULL is the library's own. free gets the size that alloc was asked for.
+ * stack_alloc returns `size` bytes, aligned to a page, readable and writable, with a guard of the
+ * host's own below them if it wants one; NULL means ENOMEM. */
+typedef struct bide_allocator {
+	void *(*alloc)(size_t size, void *ctx);
+	void (*free)(void *memory, size_t size, void *ctx);
+	void *(*stack_alloc)(size_t size, void *ctx);
+	void (*stack_free)(void *memory, size_t size, void *ctx);
+	void *ctx;
+} bide_allocator;
+
+/* bide_config.flags */
+#define BIDE_DEBUG 0x1u         /* costly checks and more reports; also BIDE_DEBUG=1 in the environment */
+#define BIDE_VIRTUAL_CLOCK 0x4u /* time jumps to the next deadline when all is idle (bide/testing.h) */
+#define BIDE_RANDOM_ORDER 0x8u  /* ready tasks run in a seeded random order (bide/testing.h) */
+
+/* bide_config.report: what happened */
+enum {
+	BIDE_REPORT_DEADLOCK = 1, /* nothing could ever run again: each waiting task and its object */
+	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel beyond shutdown_grace */
+	BIDE_REPORT_FAILURE,      /* a task failed and nobody read its outcome */
+	BIDE_REPORT_LEAK          /* debug: a joinable task was never joined */
+};
+
+/* All fields may be zero, meaning the default. Set `size`, or start from BIDE_CONFIG_INIT. */
+typedef struct bide_config {
+	size_t size;              /* sizeof(bide_config): lets the struct grow */
+	unsigned flags;           /* BIDE_DEBUG ... */
+	unsigned max_tasks;       /* at most so many live tasks, then EAGAIN from spawn; 0: no limit */
+	uint64_t seed;            /* of BIDE_RANDOM_ORDER; 0: from the clock. Named in every report */
+	size_t stack_size;        /* bytes of a task's stack, default 48 KiB; see bide_task_attr */
+	bide_time shutdown_grace; /* default 5 s */
+	void (*report)(int kind, const char *text, void *ctx); /* NULL: a line on stderr */
+	void *report_ctx;
+	const bide_allocator *allocator; /* NULL: the library's */
+} bide_config;
+
+#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Runs main_fn(arg) as the first task of a new loop on this thread, and with it every task it
+ * spawns, until main_fn returns. Tasks that are left then are canceled and run until they end;
+ * callbacks still armed are dropped. `*out` (may be NULL) receives main's outcome; its failure is
+ * in out->err and is not a failure of bide_run().
+ * Everything the loop took (memory, descriptors, mappings) is given back before it returns.
+ * Each thread may run a loop; runs may follow each other.
+ * Returns 0. Errors, with *out {NULL, errno} unless main had ended:
+ *     EBUSY    this thread is inside bide_run() already; or a leftover task ignored its cancel for
+ *              config->shutdown_grace: it was reported, and will never be resumed
+ *     EDEADLK  every task waited for something that could never happen. The report names them;
+ *              each wait failed with EDEADLK, clean-up code ran, and main ended
+ *     EINVAL   main_fn is NULL, or config has a wrong size, unknown flags or a negative time
+ *     EMFILE, ENFILE, ENOMEM  no descriptors or memory for the loop */
+BIDE_API int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out);
+
+/* Cancels main, as bide_cancel() would. Errors: EPERM outside a loop's thread; ESRCH main ended. */
+BIDE_API int bide_stop(void);
+
+/* The loop of this thread, NULL outside bide_run(). [T] */
+BIDE_API bide_loop *bide_loop_self(void);
+
+BIDE_END
+
+#endif

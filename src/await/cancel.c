@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: cancel requests. What they mean for a suspending call is one errno in the task, set
+ * here and looked at by the scheduler. */
+#include <bide/cancel.h>
+
+#include <errno.h>
+
+#include "await/record.h"
+
+void cancel_update(struct await_task *task)
+{
+	bool in_force = task->cancel_count > 0 && task->shield_depth == 0;
+	task_interrupt(&task->task, in_force ? ECANCELED : 0);
+}
+
+int bide_cancel(bide_task *handle, const char *reason)
+{
+	struct await_task *task = handle_resolve(handle);
+	if (!task)
+		return -1;
+	if (task->task.state == TASK_DONE) {
+		errno = ESRCH;
+		return -1;
+	}
+	cancel_request(task, reason);
+	return 0;
+}
+
+int bide_canceling(void)
+{
+	struct task *task = task_current();
+	return task ? (int)await_task_of(task)->cancel_count : 0;
+}
+
+int bide_uncancel(void)
+{
+	struct await_task *task = await_current();
+	if (!task)
+		return -1;
+	if (task->cancel_count > 0 && --task->cancel_count == 0) {
+		task->cancel_reason = NULL;
+		task->task.was_interrupted = 0;
+		cancel_update(task);
+	}
+	return (int)task->cancel_count;
+}
+
+const char *bide_cancel_reason(void)
+{
+	struct task *task = task_current();
+	return task ? await_task_of(task)->cancel_reason : NULL;
+}
+
+int bide_checkpoint(void)
+{
+	struct task *task = task_current();
+	if (!task || task->interrupt) {
+		checkpoint_slowly(task);
+		return -1;
+	}
+	return 0;
+}

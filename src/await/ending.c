@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: what ends with a task: deferred calls and task-local values. */
+#include <errno.h>
+
+#include "await/record.h"
+
+struct deferred {
+	struct deferred *next; /* the one registered before */
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+struct local {
+	struct local *next;
+	const bide_key *key;
+	void *value;
+	bool is_inherited; /* the value is dropped by whoever set it */
+};
+
+/* ---- deferred calls ---------------------------------------------------------------------------- */
+
+int bide_defer(void (*fn)(void *arg), void *arg)
+{
+	struct await_task *task = await_current();
+	if (!task)
+		return -1;
+	if (!fn) {
+		errno = EINVAL;
+		return -1;
+	}
+	struct deferred *deferred = memory_alloc(task->task.loop->memory, sizeof *deferred);
+	if (!deferred)
+		return -1;
+	*deferred = (struct deferred){ task->deferred, fn, arg };
+	task->deferred = deferred;
+	return 0;
+}
+
+static void pop_deferred(struct await_task *task, bool run)
+{
+	struct deferred popped = *task->deferred;
+	memory_free(task->task.loop->memory, task->deferred, sizeof popped);
+	task->deferred = popped.next;
+	if (run)
+		popped.fn(popped.arg);
+}
+
+int bide_undefer(bool run)
+{
+	struct await_task *task = await_current();
+	if (!task)
+		return -1;
+	if (!task->deferred) {
+		errno = ENOENT;
+		return -1;
+	}
+	pop_deferred(task, run);
+	return 0;
+}
+
+void deferred_free(struct await_task *task)
+{
+	while (task->deferred)
+		pop_deferred(task, false);
+}
+
+/* ---- task-local values ------------------------------------------------------------------------- */
+
+static struct local *find_local(const struct await_task *task, const bide_key *key)
+{
+	struct local *local = task->locals;
+	while (local && local->key != key)
+		local = local->next;
+	return local;
+}
+
+static int add_local(struct await_task *task, const bide_key *key, void *value, bool is_inherited)
+{
+	struct local *local = memory_alloc(task->task.loop->memory, sizeof *local);
+	if (!local)
+		return -1;
+	*local = (struct local){ task->locals, key, value, is_inherited };
+	task->locals = local;
+	return 0;
+}
+
+int bide_local_set(const bide_key *key, void *value)
+{
+	struct await_task *task = await_current();
+	if (!task)
+		return -1;
+	if (!key) {
+		errno = EINVAL;
+		return -1;
+	}
+	struct local *local = find_local(task, key);
+	if (!local)
+		return add_local(task, key, value, false);
+	local->value = value;
+	local->is_inherited = false;
+	return 0;
+}
+
+void *bide_local_get(const bide_key *key)
+{
+	struct task *task = task_current();
+	struct local *local = task ? find_local(await_task_of(task), key) : NULL;
+	return local ? local->value : NULL;
+}
+
+int locals_inherit(struct await_task *child, const struct await_task *spawner)
+{
+	for (const struct local *local = spawner->locals; local; local = local->next) {
+		if (!(local->key->flags & BIDE_KEY_INHERIT))
+			continue;
+		if (add_local(child, local->key, local->value, true) < 0) {
+			locals_free(child);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+void locals_free(struct await_task *task)
+{
+	while (task->locals) {
+		struct local *local = task->locals;
+		task->locals = local->next;
+		memory_free(task->task.loop->memory, local, sizeof *local);
+	}
+}
+
+/* A drop may set locals again; they are dropped in a further round, as pthread keys are. */
+static void drop_locals(struct await_task *task)
+{
+	while (task->locals) {
+		struct local local = *task->locals;
+		memory_free(task->task.loop->memory, task->locals, sizeof local);
+		task->locals = local.next;
+		if (local.value && local.key->drop && !local.is_inherited)
+			local.key->drop(local.value);
+	}
+}
+
+void ending_run(struct await_task *task)
+{
+	while (task->deferred)
+		pop_deferred(task, true);
+	drop_locals(task);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: the whole task record, handles to it, and the run it belongs to. */
+#ifndef AWAIT_RECORD_H
+#define AWAIT_RECORD_H
+
+#include <errno.h>
+
+#include <bide/loop.h>
+#include <bide/task.h>
+
+#include "sched/loop.h"
+#include "sched/park.h"
+
+#define TASK_NAME_SIZE 32
+
+struct deferred;
+struct local;
+struct bide_coro;
+struct bide_scope;
+struct bide_group;
+
+/* What lies behind struct task in the same record. */
+struct await_task {
+	struct task task;
+
+	/* Identity. */
+	uint64_t id;
+	unsigned references;     /* the runtime's until the task is buried; the handle's until it is
+	                            joined or detached; bide_task_ref's */
+	uint16_t generation;     /* of the record: a handle names one */
+	bool is_detached;
+	bool is_joined;          /* the handle's reference is gone */
+	bool starts_always;
+	char name[TASK_NAME_SIZE];
+	void *spawn_site;        /* the return address of bide_spawn */
+
+	/* The body, until it is entered. */
+	bide_fn *fn;
+	void *arg;
+	void (*drop)(void *arg);
+
+	/* The outcome, in state DONE. */
+	void *value;
+	int err;
+	int fail_err;            /* what bide_fail() was told */
+	bool is_outcome_read;
+	struct list joiners;     /* wait records */
+
+	/* Cancellation (cancel.c). */
+	unsigned cancel_count;
+	unsigned shield_depth;
+	const char *cancel_reason;
+	struct bide_scope *scope;  /* the innermost one */
+	struct bide_group *group;  /* that owns the task */
+
+	/* What ends with the task (ending.c). */
+	struct deferred *deferred; /* the latest one */
+	struct local *locals;
+
+	struct bide_coro *coro;    /* the innermost one that runs in this task */
+};
+
+/* A bide_run(), in LOOP_ROOM_AWAIT of its loop. */
+struct run {
+	struct loop loop;
+	struct memory memory;
+	bide_config config;      /* with the defaults filled in */
+	struct await_task *main;
+	uint64_t next_id;
+	unsigned alive;          /* tasks that have not ended */
+	bool is_main_done;
+	bool is_deadlocked;
+	unsigned deadlock_rounds;
+	struct list soons;       /* callbacks of bide_call_soon that have not run */
+};
+
+static inline struct await_task *await_task_of(struct task *task)
+{
+	return container_of(task, struct await_task, task);
+}
+
+static inline struct run *run_of(struct loop *loop)
+{
+	return container_of(loop, struct run, loop);
+}
+
+/* The running task; NULL with EPERM outside one. */
+static inline struct await_task *await_current(void)
+{
+	struct task *task = task_current();
+	if (!task)
+		errno = EPERM;
+	return task ? await_task_of(task) : NULL;
+}
+
+/* A record in use? For walks over all of a loop's. */
+static inline bool record_is_live(const struct await_task *task)
+{
+	return task->task.loop && task->task.state != TASK_FREE;
+}
+
+/* HANDLES. A bide_task * is the record's address with the generation above bit 47, where no user
+ * address has a bit (x86_64 and aarch64 give addresses above it only to who asks for them). So a
+ * handle whose task is gone is told from one of the task that got its record. */
+#define HANDLE_SHIFT 48
+
+static inline bide_task *handle_of(const struct await_task *task)
+{
+	return (bide_task *)((uintptr_t)task | (uintptr_t)task->generation << HANDLE_SHIFT);
+}
+
+/* The record of a handle; NULL with EINVAL (NULL), EPERM (not this thread's loop) or ESRCH. */
+struct await_task *handle_resolve(const bide_task *handle);
+
+void task_hold(struct await_task *task);
+void task_drop(struct await_task *task);
+
+/* Reports a failure that nobody read. */
+void report_unread(struct await_task *task);
+
+/* The task has ended with this outcome: joiners wake. */
+void task_conclude(struct await_task *task, void *value, int err);
+
+/* Runs the deferred calls, latest first, then the locals' drops; on the task's own stack. */
+void ending_run(struct await_task *task);
+/* Gives a spawner's inheritable locals to its child. 0 or -1 with ENOMEM. */
+int locals_inherit(struct await_task *child, const struct await_task *spawner);
+/* For tasks that will never run again: nothing is called. */
+void deferred_free(struct await_task *task);
+void locals_free(struct await_task *task);
+
+/* Sets task.interrupt from the cancel requests and shields that are in force. */
+void cancel_update(struct await_task *task);
+void cancel_request(struct await_task *task, const char *reason);
+
+/* One line, or a few, to config.report, or to stderr. printf-like; cut to 1 KiB. */
+__attribute__((format(printf, 3, 4))) void run_report(struct run *run, int kind, const char *format, ...);
+
+/* For texts: the task's name in quotes behind its id, cut to size. */
+#define TASK_LABEL_SIZE (TASK_NAME_SIZE + 32)
+const char *task_label(const struct await_task *task, char label[TASK_LABEL_SIZE]);
+
+#endif

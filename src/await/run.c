@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: bide_run(): the loop's beginning, its end, and what is reported on the way. */
+#include "await/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "await/record.h"
+
+#define KNOWN_FLAGS (BIDE_DEBUG | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER)
+#define DEFAULT_GRACE (5 * BIDE_SEC)
+#define DEADLOCK_ROUNDS_MAX 1000 /* tasks that wait again and again, whatever the errno */
+
+/* ---- reports ----------------------------------------------------------------------------------- */
+
+/* No stdio: an unbuffered stream needs 10 KiB of stack, and this may run on a task's. */
+static void write_to_stderr(const char *text)
+{
+	ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+	(void)ignored;
+}
+
+void run_report(struct run *run, int kind, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (run->config.flags & BIDE_RANDOM_ORDER) {
+		size_t length = strlen(text);
+		snprintf(text + length, sizeof text - length, " [seed %llu]",
+		    (unsigned long long)run->config.seed);
+	}
+	if (run->config.report) {
+		run->config.report(kind, text, run->config.report_ctx);
+		return;
+	}
+	write_to_stderr("bide: ");
+	write_to_stderr(text);
+	write_to_stderr("\n");
+}
+
+/* ---- deadlock ---------------------------------------------------------------------------------- */
+
+struct deadlock_text {
+	struct run *run;
+	char text[800];
+	size_t length;
+};
+
+static void describe_waiter(void *record, void *arg)
+{
+	struct await_task *task = record;
+	struct deadlock_text *out = arg;
+	char label[TASK_LABEL_SIZE], object[TASK_LABEL_SIZE];
+	if (!record_is_live(task) || task->task.state != TASK_SUSPENDED || out->length >= sizeof out->text)
+		return;
+	const struct wait *wait = &task->task.wait;
+	object[0] = '\0';
+	if (wait->kind == WAIT_JOIN)
+		task_label(wait->object, object);
+	int written = snprintf(out->text + out->length, sizeof out->text - out->length,
+	    "; task %s waits for %s%s%s", task_label(task, label), wait_kind_names[wait->kind],
+	    object[0] ? " " : "", object);
+	out->length += (size_t)written;
+}
+
+static void fail_wait(void *record, void *arg)
+{
+	struct await_task *task = record;
+	(void)arg;
+	if (record_is_live(task) && task->task.state == TASK_SUSPENDED)
+		task_wake(&task->task, EDEADLK);
+}
+
+/* Nothing is ready, and no timer, descriptor or other thread can change that. Every wait fails, so
+ * that clean-up code runs and main ends. */
+static bool deadlocked(struct loop *loop)
+{
+	struct run *run = run_of(loop);
+	if (run->deadlock_rounds++ >= DEADLOCK_ROUNDS_MAX)
+		return false;
+	if (!run->is_deadlocked) {
+		struct deadlock_text out = { .run = run };
+		slab_each(&loop->tasks, describe_waiter, &out);
+		run_report(run, BIDE_REPORT_DEADLOCK, "deadlock: nothing can ever run again%s", out.text);
+	}
+	run->is_deadlocked = true;
+	slab_each(&loop->tasks, fail_wait, NULL);
+	return true;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------- */
+
+static void cancel_one(void *record, void *arg)
+{
+	struct await_task *task = record;
+	(void)arg;
+	if (record_is_live(task) && task->task.state != TASK_DONE)
+		cancel_request(task, "main ended");
+}
+
+static void grace_over(struct timer *timer)
+{
+	struct loop *loop = loop_current;
+	(void)timer;
+	loop_stop(loop);
+}
+
+/* Tasks that main left behind are canceled and run until they end, or until the grace is over. */
+static void end_leftovers(struct run *run)
+{
+	if (run->alive == 0)
+		return;
+	struct timer grace = { .expired = grace_over };
+	run->is_main_done = true; /* no task is spawned any more */
+	slab_each(&run->loop.tasks, cancel_one, NULL);
+	bool is_armed = timers_pledge(&run->loop.timers) == 0;
+	if (is_armed)
+		timer_arm(&run->loop.timers, &grace, time_add(loop_now(&run->loop), run->config.shutdown_grace));
+	loop_run(&run->loop);
+	timer_disarm(&run->loop.timers, &grace);
+}
+
+static void report_leftover(void *record, void *arg)
+{
+	struct await_task *task = record;
+	char label[TASK_LABEL_SIZE];
+	if (record_is_live(task) && task->task.state != TASK_DONE)
+		run_report(arg, BIDE_REPORT_LEFTOVER,
+		    "task %s ignored its cancel beyond the shutdown grace, waiting for %s; it will never run again",
+		    task_label(task, label), wait_kind_names[task->task.wait.kind]);
+}
+
+static void free_record(void *record, void *arg)
+{
+	struct await_task *task = record;
+	struct run *run = arg;
+	char label[TASK_LABEL_SIZE];
+	if (!record_is_live(task))
+		return;
+	if (task->task.state == TASK_DONE) {
+		if (run->config.flags & BIDE_DEBUG && !task->is_joined && !task->is_detached && task != run->main)
+			run_report(run, BIDE_REPORT_LEAK, "task %s was never joined; spawned at %p",
+			    task_label(task, label), task->spawn_site);
+		if (task != run->main)
+			report_unread(task);
+	} else if (task->task.state != TASK_CREATED) {
+		strand_destroy(&task->task.strand);
+	}
+	deferred_free(task);
+	locals_free(task);
+	stack_put(&run->loop.stacks, &task->task.stack);
+}
+
+/* ---- the beginning ----------------------------------------------------------------------------- */
+
+static int check_config(const bide_config *config)
+{
+	if (config->size != sizeof *config || (config->flags & ~KNOWN_FLAGS) || config->shutdown_grace < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	const bide_allocator *allocator = config->allocator;
+	if (allocator && (!allocator->alloc != !allocator->free ||
+	    !allocator->stack_alloc != !allocator->stack_free)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return 0;
+}
+
+static void fill_in_defaults(struct run *run, const bide_config *config)
+{
+	static const bide_config defaults = BIDE_CONFIG_INIT;
+	const char *debug = getenv("BIDE_DEBUG");
+	run->config = config ? *config : defaults;
+	if (debug && *debug && strcmp(debug, "0") != 0)
+		run->config.flags |= BIDE_DEBUG;
+	if (!run->config.shutdown_grace)
+		run->config.shutdown_grace = DEFAULT_GRACE;
+	if (!run->config.stack_size)
+		run->config.stack_size = STACK_SIZE_DEFAULT;
+	if (!run->config.seed)
+		run->config.seed = (uint64_t)clock_monotonic();
+}
+
+static int init_loop(struct run *run)
+{
+	const bide_allocator *allocator = run->config.allocator;
+	struct stack_hooks hooks = { 0 };
+	run->memory = memory_default;
+	if (allocator && allocator->alloc)
+		run->memory = (struct memory){ allocator->alloc, allocator->free, allocator->ctx };
+	if (allocator && allocator->stack_alloc)
+		hooks = (struct stack_hooks){ allocator->stack_alloc, allocator->stack_free, allocator->ctx };
+	struct loop_settings settings = {
+		.record_size = sizeof(struct await_task),
+		.memory = &run->memory,
+		.stack_hooks = &hooks,
+		.is_virtual = run->config.flags & BIDE_VIRTUAL_CLOCK,
+		.is_random = run->config.flags & BIDE_RANDOM_ORDER,
+		.seed = run->config.seed,
+		.deadlocked = deadlocked,
+	};
+	list_init(&run->soons);
+	return loop_init(&run->loop, &settings);
+}
+
+static void destroy_run(struct run *run)
+{
+	timers_abandon(run);
+	soons_free(run);
+	slab_each(&run->loop.tasks, free_record, run);
+	loop_current = NULL;
+	loop_destroy(&run->loop);
+}
+
+/* Runs main and what it leaves. 0, or the errno of bide_run(). */
+static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *out)
+{
+	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
+	attr.name = "main";
+	bide_task *main_task = bide_spawn_with(main_fn, arg, &attr);
+	if (!main_task)
+		return errno;
+	run->main = handle_resolve(main_task);
+	task_hold(run->main); /* whatever main does with its own handle */
+	while (!run->is_main_done) {
+		loop_run(&run->loop);
+		if (!run->is_main_done && run->deadlock_rounds > DEADLOCK_ROUNDS_MAX)
+			break;
+	}
+	end_leftovers(run);
+	if (run->main->task.state == TASK_DONE)
+		*out = (bide_result){ run->main->value, run->main->err };
+	if (run->is_deadlocked)
+		return EDEADLK;
+	if (run->alive > 0) {
+		slab_each(&run->loop.tasks, report_leftover, run);
+		return EBUSY;
+	}
+	return 0;
+}
+
+int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out)
+{
+	bide_result result = { NULL, 0 };
+	int err = 0;
+	struct run run = { 0 };
+	if (!main_fn || (config && check_config(config) < 0))
+		err = EINVAL;
+	else if (loop_current)
+		err = EBUSY;
+	if (!err) {
+		fill_in_defaults(&run, config);
+		if (init_loop(&run) < 0)
+			err = errno;
+	}
+	if (err) {
+		result.err = err;
+	} else {
+		int saved_errno = errno;
+		result.err = -1;
+		loop_current = &run.loop;
+		err = run_main(&run, main_fn, arg, &result);
+		destroy_run(&run);
+		if (result.err < 0)
+			result.err = err;
+		errno = saved_errno;
+	}
+	if (out)
+		*out = result;
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	return 0;
+}
+
+int bide_stop(void)
+{
+	struct loop *loop = loop_current;
+	if (!loop) {
+		errno = EPERM;
+		return -1;
+	}
+	struct run *run = run_of(loop);
+	if (run->is_main_done) {
+		errno = ESRCH;
+		return -1;
+	}
+	cancel_request(run->main, "bide_stop");
+	return 0;
+}
+
+bide_loop *bide_loop_self(void)
+{
+	return (bide_loop *)loop_current;
+}

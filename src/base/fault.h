@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * Layer base: counted fault injection. Every system call and allocation of the library asks here
+ * whether it is to fail (base/system.h, base/memory.c). With no fault set that is one load and one
+ * predicted branch. */
+#ifndef BASE_FAULT_H
+#define BASE_FAULT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/check.h"
+
+#define FAULT_POINTS(X)                                                                            \
+	X(ACCEPT, "accept")                                                                            \
+	X(BIND, "bind")                                                                                \
+	X(CLOSE, "close")                                                                              \
+	X(CONNECT, "connect")                                                                          \
+	X(EPOLL_CREATE, "epoll_create")                                                                \
+	X(EPOLL_CTL, "epoll_ctl")                                                                      \
+	X(EPOLL_WAIT, "epoll_wait")                                                                    \
+	X(EVENTFD, "eventfd")                                                                          \
+	X(FCNTL, "fcntl")                                                                              \
+	X(FSTAT, "fstat")                                                                              \
+	X(GETSOCKOPT, "getsockopt")                                                                    \
+	X(LISTEN, "listen")                                                                            \
+	X(MADVISE, "madvise")                                                                          \
+	X(MALLOC, "malloc")                                                                            \
+	X(MMAP, "mmap")                                                                                \
+	X(MPROTECT, "mprotect")                                                                        \
+	X(POLL, "poll")                                                                                \
+	X(READ, "read")                                                                                \
+	X(RECV, "recv")                                                                                \
+	X(SEND, "send")                                                                                \
+	X(SETSOCKOPT, "setsockopt")                                                                    \
+	X(SOCKET, "socket")                                                                            \
+	X(WRITE, "write")
+
+enum fault_point {
+#define X(name, text) FAULT_##name,
+	FAULT_POINTS(X)
+#undef X
+	FAULT_COUNT
+};
+
+extern atomic_bool fault_armed;
+
+/* Counts a call of an armed point; true with errno set if this one is to fail. */
+bool fault_strikes(enum fault_point point);
+
+static inline bool fault_hits(enum fault_point point)
+{
+	return unlikely(atomic_load_explicit(&fault_armed, memory_order_relaxed)) && fault_strikes(point);
+}
+
+/* The size a transfer is allowed: 1 where "short" strikes, else `size`. */
+size_t fault_transfer_size(enum fault_point point, size_t size);
+
+/* 0, or -1 with EINVAL; see bide_fault() in bide/testing.h. */
+int fault_set(const char *spec);
+
+#endif

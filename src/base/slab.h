@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Layer base: records of one size from large chunks, so that they lie densely. A freed record stays
+ * readable until the slab is destroyed: a stale pointer can be told from a good one by what the
+ * record says of itself. */
+#ifndef BASE_SLAB_H
+#define BASE_SLAB_H
+
+#include <stddef.h>
+
+#include "base/memory.h"
+
+struct slab_chunk;
+
+struct slab {
+	const struct memory *memory;
+	size_t record_size; /* a multiple of 64; records are aligned to 64 */
+	struct slab_chunk *chunks;
+	void *free; /* linked through each record's first word */
+	size_t live;
+};
+
+void slab_init(struct slab *slab, size_t record_size, const struct memory *memory);
+void slab_destroy(struct slab *slab);
+
+/* A record whose first word is undefined and whose rest is as slab_put left it (all zero when new);
+ * NULL with ENOMEM. */
+void *slab_get(struct slab *slab);
+void slab_put(struct slab *slab, void *record);
+
+/* Calls visit for every record, live or free; visit must tell them apart. */
+void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), void *arg);
+
+#endif

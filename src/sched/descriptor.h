@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sched: what a loop remembers of a descriptor, and the tasks that wait for it.
+ *
+ * The identity of a descriptor is its number and a generation. A descriptor is registered with the
+ * poller at the first wait, once for both directions and for its life; after that a wait costs no
+ * system call. What the last calls and events told is remembered as readiness: a clear bit means
+ * that the kernel had nothing, and that the event which will change that has not been fetched yet.
+ *
+ * Somebody may close a descriptor behind our back, so that the next file under its number is one the
+ * poller does not know. Nothing tells us. So a wait on a descriptor that was registered before it
+ * began is doubted: before the loop sleeps, and every DOUBT_NS while it does not, it asks the poller
+ * whether the registration is still that file's, and registers anew if not. A wait that ends soon is
+ * never asked about, which is why a busy server pays nothing. */
+#ifndef SCHED_DESCRIPTOR_H
+#define SCHED_DESCRIPTOR_H
+
+#include <bide/time.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "sched/poller.h"
+#include "sched/wait.h"
+
+enum {
+	DESCRIPTOR_IN,
+	DESCRIPTOR_OUT
+};
+
+enum descriptor_kind {
+	DESCRIPTOR_UNKNOWN,
+	DESCRIPTOR_SOCKET,
+	DESCRIPTOR_PIPE,   /* and everything else that may have to be waited for */
+	DESCRIPTOR_POLLED, /* such a one that cannot be read or written without the risk to block */
+	DESCRIPTOR_FILE   /* always ready: regular files, directories, what cannot be polled */
+};
+
+struct descriptor {
+	struct list waiters[2];   /* per direction, in order of arrival */
+	struct link doubt;        /* in descriptors.doubted, if a wait is to be asked about */
+	uint32_t generation;      /* changes when the number is given to another file by us */
+	uint32_t registration;    /* the poller's key is number and registration: counts them */
+	uint8_t is_ready[2];      /* a call may succeed */
+	uint8_t is_registered;
+	uint8_t is_hung_up;       /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
+	uint8_t is_nonblocking;   /* O_NONBLOCK was seen, or set by us */
+	uint8_t kind;             /* enum descriptor_kind */
+	int8_t is_tcp;            /* 1: a short read means drained; 0: not; -1: not known yet */
+};
+
+struct descriptors {
+	struct descriptor **pages;
+	size_t page_count;
+	const struct memory *memory;
+	struct list doubted;
+	bide_time asked_at;       /* when doubted ones were last asked about */
+	size_t waiting;           /* tasks that wait for a descriptor */
+};
+
+#define DOUBT_NS (5 * BIDE_MSEC)
+
+struct task;
+struct loop;
+
+void descriptors_init(struct descriptors *descriptors, const struct memory *memory);
+void descriptors_destroy(struct descriptors *descriptors);
+
+/* The record of fd, made if need be. NULL with EBADF (negative) or ENOMEM. */
+struct descriptor *descriptor_get(struct loop *loop, int fd);
+/* The record of fd if there is one. */
+struct descriptor *descriptor_find(struct loop *loop, int fd);
+
+/* Parks the running task until fd may be ready for `events` (POLLER_ bits), in the list of
+ * `direction`. An observer only looks and is woken with everybody; others are woken one at a time.
+ * 0, or the errno with which the wait, or the registration, failed: EBADF, ENOMEM, ENOSPC, an
+ * interrupt's. A descriptor that cannot be polled has its kind set to FILE: 0 at once. */
+int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction, uint32_t events,
+    bool is_observer);
+
+/* Does anybody wait in line for `direction`? Observers do not. */
+bool descriptor_has_queue(const struct descriptor *descriptor, int direction);
+
+/* After a call that left `direction` ready: the next in line gets its chance. */
+void descriptor_pass_on(struct descriptor *descriptor, int direction);
+
+/* The number is about to be closed, or given away: everybody who waits fails with EBADF, and what
+ * was remembered is forgotten. */
+void descriptor_forget(struct loop *loop, int fd);
+
+/* A fresh descriptor from the kernel is known to be a new file: forgets what an older one under this
+ * number left. `kind` and `is_tcp` as in the record. NULL with ENOMEM. */
+struct descriptor *descriptor_fresh(struct loop *loop, int fd, enum descriptor_kind kind, int is_tcp);
+
+/* Turns fetched events into ready tasks. */
+void descriptors_fire(struct loop *loop, const struct poller_event *events, int count);
+
+/* Asks about doubted waits if it is time. Returns when it wants to be called again, BIDE_NEVER if
+ * nothing is doubted. */
+bide_time descriptors_ask(struct loop *loop, bide_time now);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sched: the loop's own side: entering tasks, looking at descriptors and timers, sleeping. */
+#include "sched/loop.h"
+
+#include <errno.h>
+
+#include "sched/park.h"
+
+__thread struct loop *loop_current;
+
+int loop_init(struct loop *loop, const struct loop_settings *settings)
+{
+	*loop = (struct loop){
+		.until_look = 1,
+		.look_stride = 1,
+		.errno_location = &errno,
+		.clock = { .is_virtual = settings->is_virtual },
+		.memory = settings->memory,
+		.deadlocked = settings->deadlocked,
+	};
+	if (poller_init(&loop->poller) < 0)
+		return -1;
+	ready_init(&loop->ready, settings->memory, settings->is_random, settings->seed);
+	timers_init(&loop->timers, settings->memory);
+	descriptors_init(&loop->descriptors, settings->memory);
+	slab_init(&loop->tasks, settings->record_size, settings->memory);
+	stack_pool_init(&loop->stacks, settings->memory, settings->stack_hooks);
+	list_init(&loop->settlers);
+#ifdef ANNOTATE_TSAN
+	loop->strand.fiber = __tsan_get_current_fiber();
+#endif
+	return 0;
+}
+
+void loop_destroy(struct loop *loop)
+{
+	slab_destroy(&loop->tasks);
+	stack_pool_destroy(&loop->stacks);
+	descriptors_destroy(&loop->descriptors);
+	timers_destroy(&loop->timers);
+	ready_destroy(&loop->ready);
+	poller_destroy(&loop->poller);
+}
+
+/* ---- looking ----------------------------------------------------------------------------------- */
+
+/* How many switches fit between two looks. The clock is too dear to be read at each switch, so recent
+ * slices tell: twice as many as last time while they took less than half of LOOK_NS, as many as fit
+ * in that half otherwise. After a sleep it starts low: what came in may be long slices. */
+static void set_stride(struct loop *loop, bide_time now, bool slept)
+{
+	bide_time elapsed = now - loop->looked_at;
+	loop->looked_at = now;
+	int stride = loop->look_stride;
+	if (slept)
+		stride = LOOK_SWITCHES / 8;
+	else if (elapsed <= LOOK_NS / 2)
+		stride = 2 * stride < LOOK_SWITCHES ? 2 * stride : LOOK_SWITCHES;
+	else
+		stride = (int)(stride * (LOOK_NS / 2) / elapsed);
+	loop->look_stride = stride > 0 ? stride : 1;
+	loop->until_look = loop->look_stride;
+}
+
+static int look_at_descriptors(struct loop *loop, bide_time timeout)
+{
+	struct poller_event events[POLLER_BATCH];
+	int count, total = 0;
+	do {
+		count = poller_wait(&loop->poller, events, timeout);
+		descriptors_fire(loop, events, count);
+		total += count;
+		timeout = 0;
+	} while (count == POLLER_BATCH && total < 8 * POLLER_BATCH);
+	return total;
+}
+
+static void look_at_timers(struct loop *loop)
+{
+	if (timers_next(&loop->timers) == BIDE_NEVER)
+		return;
+	bide_time now = loop_now(loop);
+	struct timer *timer;
+	while ((timer = timers_pop_expired(&loop->timers, now)))
+		timer->expired(timer);
+}
+
+/* The look between turns: descriptors if anybody waits for one, then timers. */
+static void look(struct loop *loop)
+{
+	bide_time now = clock_monotonic();
+	if (loop->descriptors.waiting > 0) {
+		descriptors_ask(loop, now);
+		look_at_descriptors(loop, 0);
+	}
+	look_at_timers(loop);
+	set_stride(loop, now, false);
+}
+
+/* ---- sleeping ---------------------------------------------------------------------------------- */
+
+#define VIRTUAL_IO_GRACE BIDE_MSEC /* real time that I/O has before the virtual clock jumps over it */
+
+static bide_time earlier(bide_time a, bide_time b)
+{
+	return a < b ? a : b;
+}
+
+static void wake_settlers(struct loop *loop)
+{
+	struct link *link;
+	while ((link = list_head(&loop->settlers)))
+		task_wake(container_of(link, struct wait, link)->task, 0);
+}
+
+/* How long the loop may sleep in the kernel. */
+static bide_time sleep_limit(struct loop *loop, bide_time now)
+{
+	bide_time deadline = timers_next(&loop->timers);
+	bool may_hear = loop->descriptors.waiting > 0 || loop->outside_work > 0;
+	bide_time limit = BIDE_NEVER;
+	if (loop->clock.is_virtual) {
+		if (deadline != BIDE_NEVER && loop->outside_work == 0)
+			limit = may_hear ? VIRTUAL_IO_GRACE : 0;
+	} else if (deadline != BIDE_NEVER) {
+		limit = deadline > now ? deadline - now : 0;
+	}
+	bide_time asked_again = descriptors_ask(loop, now);
+	return asked_again == BIDE_NEVER ? limit : earlier(limit, asked_again - now);
+}
+
+/* Nothing came in while everybody is parked: the virtual clock goes to the next deadline. */
+static void jump(struct loop *loop)
+{
+	bide_time deadline = timers_next(&loop->timers);
+	if (deadline != BIDE_NEVER && deadline > loop->clock.now)
+		loop->clock.now = deadline;
+}
+
+static bool can_be_woken(const struct loop *loop)
+{
+	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 ||
+	    loop->outside_work > 0;
+}
+
+/* Those who wait for the loop to settle go on once a look brings nothing more. */
+static bool settle(struct loop *loop)
+{
+	if (list_is_empty(&loop->settlers))
+		return false;
+	look(loop);
+	if (ready_is_empty(&loop->ready))
+		wake_settlers(loop);
+	return true;
+}
+
+/* Nothing is ready. Sleeps until something may be; false if nothing ever will. */
+static bool idle(struct loop *loop)
+{
+	if (settle(loop))
+		return true;
+	if (!can_be_woken(loop))
+		return loop->deadlocked(loop);
+	bide_time limit = sleep_limit(loop, clock_monotonic());
+	if (!ready_is_empty(&loop->ready))
+		return true; /* a doubted wait ended */
+	int heard = look_at_descriptors(loop, limit);
+	if (heard == 0 && loop->clock.is_virtual && loop->outside_work == 0 &&
+	    list_is_empty(&loop->descriptors.doubted))
+		jump(loop);
+	look_at_timers(loop);
+	set_stride(loop, clock_monotonic(), true);
+	return true;
+}
+
+/* ---- running ----------------------------------------------------------------------------------- */
+
+static struct entry *take_next(struct loop *loop)
+{
+	struct entry *entry = loop->handed;
+	loop->handed = NULL;
+	return entry ? entry : ready_pop(&loop->ready);
+}
+
+void loop_run(struct loop *loop)
+{
+	loop->stop = false;
+	while (!loop->stop) {
+		if (!loop->handed && loop->until_look <= 0)
+			look(loop);
+		struct entry *entry = take_next(loop);
+		if (!entry) {
+			if (!idle(loop))
+				return;
+		} else if (entry->run) {
+			loop->until_look--;
+			entry->run(entry);
+		} else {
+			loop_enter(loop, task_of_entry(entry));
+		}
+	}
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stop = true;
+	loop->until_look = 0; /* the running task gives control back at its next switch */
+}
+
+/* ---- invariants -------------------------------------------------------------------------------- */
+
+static void check_record(void *record, void *arg)
+{
+	const struct task *task = record;
+	const struct loop *loop = arg;
+	if (!task->loop)
+		return;
+	CHECK(task->loop == loop, "a record belongs to its loop");
+	CHECK((task->state == TASK_RUNNING) == (task == loop->running), "one task runs at most");
+	CHECK(task->state == TASK_SUSPENDED || !timer_is_armed(&task->timer),
+	    "only a parked task has its timer armed");
+	if (task->state == TASK_CREATED || task->state == TASK_READY)
+		CHECK(link_is_linked(&task->entry.link), "a task that can run is in the ready queue");
+}
+
+void sched_check(const struct loop *loop)
+{
+	CHECK(heap_check(&loop->timers.heap), "the timer heap is in order");
+	for (const struct link *link = &loop->ready.entries.head;;) {
+		CHECK(link->next->prev == link, "the ready queue is linked both ways");
+		link = link->next;
+		if (link == &loop->ready.entries.head)
+			break;
+	}
+	slab_each(&loop->tasks, check_record, (void *)(uintptr_t)loop);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sched: the loop of one thread. Its own context runs callbacks, looks at the clock and the
+ * poller, and enters tasks; tasks hand over to each other directly as long as no look is due. */
+#ifndef SCHED_LOOP_H
+#define SCHED_LOOP_H
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/slab.h"
+#include "sched/descriptor.h"
+#include "sched/poller.h"
+#include "sched/task.h"
+
+/* Between two looks at timers and descriptors lie at most so many switches and, as far as recent
+ * slices tell, so much time. */
+#define LOOK_SWITCHES 64
+#define LOOK_NS (100 * BIDE_USEC)
+
+/* A task whose calls never block is sent through the ready queue after so many of them. */
+#define CALL_BUDGET 128
+
+/* Rooms of the upper layers, filled and emptied by them. */
+enum loop_room {
+	LOOP_ROOM_AWAIT,
+	LOOP_ROOM_HOST,
+	LOOP_ROOM_INSPECT,
+	LOOP_ROOM_COUNT
+};
+
+struct loop {
+	/* Touched at every switch. */
+	struct ready_queue ready;
+	struct task *running;      /* NULL: the loop's own context runs */
+	int until_look;            /* switches left */
+	int budget;                /* non-blocking calls left to the running task */
+	int *errno_location;       /* of this thread */
+	struct task *dead;         /* ended; its stack is put back by whoever runs next */
+	struct entry *handed;      /* a callback that a task met at the head of the queue */
+	struct strand strand;      /* the loop's own context, while a task runs */
+
+	struct timers timers;
+	struct poller poller;
+	struct descriptors descriptors;
+	struct clock clock;
+	bide_time looked_at;       /* real time of the latest look */
+	int look_stride;           /* switches between looks, as recent slices allow */
+
+	struct slab tasks;
+	struct stack_pool stacks;
+	const struct memory *memory;
+	struct list settlers;      /* tasks in bide_settle() */
+	unsigned outside_work;     /* what other threads, or a keep-alive, may still bring */
+	bool stop;                 /* loop_run is to return */
+
+	/* Called when nothing is ready and nothing can ever be. Returns true if it made something
+	 * ready. */
+	bool (*deadlocked)(struct loop *loop);
+	void *rooms[LOOP_ROOM_COUNT];
+};
+
+struct loop_settings {
+	size_t record_size; /* of a task: struct task and what the upper layer puts behind it */
+	const struct memory *memory;
+	const struct stack_hooks *stack_hooks;
+	bool is_virtual;
+	bool is_random;
+	uint64_t seed;
+	bool (*deadlocked)(struct loop *loop);
+};
+
+/* The loop of this thread, NULL outside one. */
+extern __thread struct loop *loop_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+int loop_init(struct loop *loop, const struct loop_settings *settings); /* 0, or -1 with errno */
+void loop_destroy(struct loop *loop);
+
+/* Runs what is ready and waits for more, until loop_stop(). */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+static inline bide_time loop_now(const struct loop *loop)
+{
+	return clock_now(&loop->clock);
+}
+
+/* The running task of this thread; NULL outside one. */
+static inline struct task *task_current(void)
+{
+	struct loop *loop = loop_current;
+	return likely(loop != NULL) ? loop->running : NULL;
+}
+
+/* A record in state FREE with a stack of stack_size bytes reserved (0: none, the caller adopts one)
+ * and a timer pledged; NULL with ENOMEM or EINVAL. */
+struct task *task_new(struct loop *loop, size_t stack_size);
+/* Puts a new task, with main and buried set, at the end of the ready queue. */
+void task_start(struct task *task);
+/* Gives the record back, in state CREATED before its start, DONE, or FREE. */
+void task_free(struct task *task);
+
+/* The scheduler's invariants, for tests and debug mode; a broken one ends the process. */
+void sched_check(const struct loop *loop);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sched: switching, parking and waking. See park.h for the rules. */
+#include "sched/park.h"
+
+#include <errno.h>
+
+#include "base/list.h"
+
+const char *const wait_kind_names[] = {
+#define X(name, text) text,
+	WAIT_KINDS(X)
+#undef X
+};
+
+/* ---- switching --------------------------------------------------------------------------------- */
+
+/* The first function on a task's stack. */
+static void task_begin(void *arg)
+{
+	struct task *task = arg;
+	strand_begin(&task->strand);
+	*task->loop->errno_location = 0;
+	if (task->loop->dead)
+		loop_bury(task->loop);
+	task->main(task);
+	task_exit(task);
+}
+
+/* A task that was never entered gets its stack and a context. */
+static __attribute__((noinline)) void prepare(struct loop *loop, struct task *task)
+{
+	stack_get(&loop->stacks, &task->stack);
+	strand_init(&task->strand, &task->stack, stack_top(&loop->stacks, &task->stack), task_begin, task);
+}
+
+static inline struct strand *make_running(struct loop *loop, struct task *task)
+{
+	if (unlikely(task->state == TASK_CREATED))
+		prepare(loop, task);
+	task_set_state(task, TASK_RUNNING);
+	loop->running = task;
+	loop->budget = CALL_BUDGET;
+	return &task->strand;
+}
+
+/* Who runs next: the head of the ready queue, or the loop if that is a callback, if there is none,
+ * or if a look is due. */
+static inline struct strand *choose_next(struct loop *loop)
+{
+	loop->running = NULL;
+	if (unlikely(--loop->until_look <= 0))
+		return &loop->strand;
+	struct entry *entry = ready_pop(&loop->ready);
+	if (unlikely(!entry))
+		return &loop->strand;
+	if (unlikely(entry->run != NULL)) {
+		loop->handed = entry;
+		return &loop->strand;
+	}
+	return make_running(loop, task_of_entry(entry));
+}
+
+/* The one switch from a task: to the next one, or to the loop. */
+static inline void switch_from(struct loop *loop, struct task *task, struct strand *to)
+{
+	task->saved_errno = *loop->errno_location;
+	strand_switch(&task->strand, to);
+	*loop->errno_location = task->saved_errno;
+	if (unlikely(loop->dead != NULL))
+		loop_bury(loop);
+}
+
+void loop_enter(struct loop *loop, struct task *task)
+{
+	int saved_errno = *loop->errno_location;
+	struct strand *to = make_running(loop, task);
+	strand_switch(&loop->strand, to);
+	*loop->errno_location = saved_errno;
+	if (loop->dead)
+		loop_bury(loop);
+}
+
+void yield(struct task *task)
+{
+	struct loop *loop = task->loop;
+	task_set_state(task, TASK_READY);
+	ready_push(&loop->ready, &task->entry);
+	struct strand *to = choose_next(loop);
+	if (to != &task->strand)
+		switch_from(loop, task, to);
+}
+
+void task_enter(struct task *child)
+{
+	struct loop *loop = child->loop;
+	struct task *task = loop->running;
+	task_set_state(task, TASK_READY);
+	ready_push(&loop->ready, &task->entry);
+	ready_remove(&loop->ready, &child->entry);
+	switch_from(loop, task, make_running(loop, child));
+}
+
+_Noreturn void task_exit(struct task *task)
+{
+	struct loop *loop = task->loop;
+	task_set_state(task, TASK_DONE);
+	loop->dead = task;
+	struct strand *to = choose_next(loop);
+	strand_leave(&task->strand, to);
+}
+
+void loop_bury(struct loop *loop)
+{
+	struct task *task = loop->dead;
+	loop->dead = NULL;
+	strand_destroy(&task->strand);
+	stack_put(&loop->stacks, &task->stack);
+	task->buried(task);
+}
+
+/* ---- parking and waking ------------------------------------------------------------------------ */
+
+struct wait *wait_begin(struct task *task, struct list *list, enum wait_kind kind, const void *object)
+{
+	struct wait *wait = &task->wait;
+	wait->object = object;
+	wait->kind = (uint8_t)kind;
+	wait->is_shielded = 0;
+	if (list)
+		list_push_tail(list, &wait->link);
+	return wait;
+}
+
+int park(struct task *task, bide_time deadline)
+{
+	struct loop *loop = task->loop;
+	CHECK(task == loop->running, "only the running task parks");
+	timer_arm(&loop->timers, &task->timer, deadline);
+	task_set_state(task, TASK_SUSPENDED);
+	switch_from(loop, task, choose_next(loop));
+	return task->wait.status;
+}
+
+bool task_wake(struct task *task, int status)
+{
+	if (task->state != TASK_SUSPENDED)
+		return false;
+	struct loop *loop = task->loop;
+	for (struct wait *wait = &task->wait; wait; wait = wait->more)
+		if (link_is_linked(&wait->link))
+			link_remove(&wait->link);
+	timer_disarm(&loop->timers, &task->timer);
+	task->wait.status = status;
+	task_set_state(task, TASK_READY);
+	ready_push(&loop->ready, &task->entry);
+	return true;
+}
+
+void task_interrupt(struct task *task, int err)
+{
+	task->interrupt = (int16_t)err;
+	if (err && task->state == TASK_SUSPENDED && !task->wait.is_shielded) {
+		task->was_interrupted = 1;
+		task_wake(task, err);
+	}
+}
+
+/* The slow ways of checkpoint(). Yielding comes first: a cancel that arrives meanwhile is seen by
+ * this very call, before it has done anything. */
+struct task *checkpoint_slowly(struct task *task)
+{
+	if (!task) {
+		errno = EPERM;
+		return NULL;
+	}
+	if (!task->interrupt && task->loop->budget <= 0) {
+		task->loop->budget = CALL_BUDGET;
+		yield(task);
+	}
+	if (task->interrupt) {
+		task->was_interrupted = 1;
+		errno = task->interrupt;
+		return NULL;
+	}
+	return task;
+}

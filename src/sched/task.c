@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sched: task records: made, started, given back. */
+#include "sched/task.h"
+
+#include "sched/loop.h"
+#include "sched/park.h"
+
+const char *const task_state_names[] = {
+	[TASK_CREATED] = "created",
+	[TASK_READY] = "ready",
+	[TASK_RUNNING] = "running",
+	[TASK_SUSPENDED] = "suspended",
+	[TASK_DONE] = "done",
+	[TASK_FREE] = "free",
+};
+
+static void timer_expired(struct timer *timer)
+{
+	task_wake(container_of(timer, struct task, timer), 0);
+}
+
+/* Once in a record's life; what it sets is never changed. */
+static void first_use(struct task *task, struct loop *loop)
+{
+	task->loop = loop;
+	task->state = TASK_FREE;
+	task->wait.task = task;
+	task->timer.expired = timer_expired;
+}
+
+struct task *task_new(struct loop *loop, size_t stack_size)
+{
+	struct stack stack = { 0 };
+	if (stack_size && stack_reserve(&loop->stacks, stack_size, &stack) < 0)
+		return NULL;
+	if (timers_pledge(&loop->timers) < 0)
+		goto put_stack;
+	struct task *task = slab_get(&loop->tasks);
+	if (!task)
+		goto unpledge;
+	if (!task->loop)
+		first_use(task, loop);
+	task->entry.run = NULL;
+	task->stack = stack;
+	task->interrupt = 0;
+	task->was_interrupted = 0;
+	return task;
+
+unpledge:
+	timers_unpledge(&loop->timers);
+put_stack:
+	stack_put(&loop->stacks, &stack);
+	return NULL;
+}
+
+void task_start(struct task *task)
+{
+	task_set_state(task, TASK_CREATED);
+	ready_push(&task->loop->ready, &task->entry);
+}
+
+void task_free(struct task *task)
+{
+	struct loop *loop = task->loop;
+	if (task->state == TASK_CREATED)
+		ready_remove(&loop->ready, &task->entry);
+	if (task->state != TASK_FREE) {
+		CHECK(!timer_is_armed(&task->timer), "a task that ended has no timer armed");
+		task_set_state(task, TASK_FREE);
+	}
+	stack_put(&loop->stacks, &task->stack);
+	timers_unpledge(&loop->timers);
+	slab_put(&loop->tasks, task);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sched: the timer heap. */
+#include "sched/timer.h"
+
+#include "base/list.h"
+
+void timers_init(struct timers *timers, const struct memory *memory)
+{
+	*timers = (struct timers){ .pledged = 0 };
+	heap_init(&timers->heap, memory);
+}
+
+void timers_destroy(struct timers *timers)
+{
+	heap_destroy(&timers->heap);
+}
+
+int timers_pledge(struct timers *timers)
+{
+	if (heap_reserve(&timers->heap, timers->pledged + 1) < 0)
+		return -1;
+	timers->pledged++;
+	return 0;
+}
+
+void timers_unpledge(struct timers *timers)
+{
+	timers->pledged--;
+}
+
+struct timer *timers_pop_expired(struct timers *timers, bide_time now)
+{
+	struct heap_node *node = heap_min(&timers->heap);
+	if (!node || node->key > now)
+		return NULL;
+	heap_remove(&timers->heap, node);
+	return container_of(node, struct timer, node);
+}

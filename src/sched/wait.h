@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sched: the wait record. Every wait names its object, so that a dump, a deadlock report and a
+ * trace need read nothing else. A task's own record lies in the task: a blocking call allocates
+ * nothing. A task that waits for several things at once (select) chains more of them, which may lie
+ * on its stack. */
+#ifndef SCHED_WAIT_H
+#define SCHED_WAIT_H
+
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct task;
+
+#define WAIT_KINDS(X)                                                                              \
+	X(NONE, "nothing")                                                                             \
+	X(SLEEP, "sleep")                                                                              \
+	X(SETTLE, "the loop to settle")                                                                \
+	X(FD, "fd")                                                                                    \
+	X(JOIN, "task")                                                                                \
+	X(FUTURE, "future")                                                                            \
+	X(SELECT, "select")                                                                            \
+	X(GROUP, "group")                                                                              \
+	X(MUTEX, "mutex")                                                                              \
+	X(RWLOCK, "rwlock")                                                                            \
+	X(COND, "condition")                                                                           \
+	X(SEM, "semaphore")                                                                            \
+	X(EVENT, "event")                                                                              \
+	X(BARRIER, "barrier")                                                                          \
+	X(ONCE, "once")                                                                                \
+	X(CHAN, "channel")                                                                             \
+	X(OFFLOAD, "offload")                                                                          \
+	X(SIGNAL, "signal")                                                                            \
+	X(PROCESS, "process")
+
+enum wait_kind {
+#define X(name, text) WAIT_##name,
+	WAIT_KINDS(X)
+#undef X
+	WAIT_KIND_COUNT
+};
+
+extern const char *const wait_kind_names[];
+
+struct wait {
+	struct link link;         /* in at most one wait list */
+	struct task *task;
+	const void *object;       /* by kind; NULL where there is none */
+	void *slot;               /* where a value is to be put, or comes from; the kind's own business */
+	struct wait *more;        /* the next record of the same wait */
+	int32_t detail;           /* FD: the descriptor's number; else the kind's own business */
+	uint16_t events;          /* FD: what is waited for */
+	uint8_t kind;             /* enum wait_kind */
+	uint8_t is_shielded;      /* an interrupt does not end this wait */
+	int status;               /* how it ended: 0, or an errno */
+};
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Layer stack: the switch as the sanitizers want it told. They forbid the inline form: the function
+ * that switches must not be instrumented itself. */
+#include "stack/strand.h"
+
+#if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
+
+#define UNINSTRUMENTED __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
+
+/* Who switched here: its stack bounds are learned on arrival, also the thread's own. */
+static __thread struct strand *came_from;
+
+UNINSTRUMENTED void strand_init(struct strand *strand, const struct stack *stack, char *top,
+    void (*fn)(void *), void *arg)
+{
+	context_init(&strand->context, top, fn, arg);
+#ifdef ANNOTATE_ASAN
+	strand->fake_stack = NULL;
+	strand->low = stack->low;
+	strand->size = (size_t)(stack->high - stack->low);
+#endif
+#ifdef ANNOTATE_TSAN
+	(void)stack;
+	strand->fiber = __tsan_create_fiber(0);
+#endif
+}
+
+UNINSTRUMENTED void strand_begin(struct strand *self)
+{
+#ifdef ANNOTATE_ASAN
+	const void *low;
+	size_t size;
+	__sanitizer_finish_switch_fiber(self->fake_stack, &low, &size);
+	came_from->low = low;
+	came_from->size = size;
+#else
+	(void)self;
+#endif
+}
+
+static UNINSTRUMENTED void depart(struct strand *from, struct strand *to, bool for_good)
+{
+	came_from = from;
+#ifdef ANNOTATE_ASAN
+	__sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->low, to->size);
+#else
+	(void)for_good;
+#endif
+#ifdef ANNOTATE_TSAN
+	from->fiber = __tsan_get_current_fiber();
+	__tsan_switch_to_fiber(to->fiber, 0);
+#endif
+	(void)to;
+}
+
+UNINSTRUMENTED void strand_switch(struct strand *from, struct strand *to)
+{
+	depart(from, to, false);
+	context_switch(&from->context, &to->context);
+	strand_begin(from);
+}
+
+UNINSTRUMENTED void strand_leave(struct strand *from, struct strand *to)
+{
+	depart(from, to, true);
+	context_switch(&from->context, &to->context);
+	__builtin_unreachable();
+}
+
+UNINSTRUMENTED void strand_destroy(struct strand *strand)
+{
+#ifdef ANNOTATE_TSAN
+	__tsan_destroy_fiber(strand->fiber);
+#else
+	(void)strand;
+#endif
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * Layer stack: a strand is a context together with what the sanitizers keep about its stack. Every
+ * switch of the library, by tasks, loops and bare coroutines, goes through strand_switch(). */
+#ifndef STACK_STRAND_H
+#define STACK_STRAND_H
+
+#include <stdbool.h>
+
+#include "context.h"
+#include "stack/annotate.h"
+#include "stack/stack.h"
+
+struct strand {
+	struct context context;
+#ifdef ANNOTATE_ASAN
+	void *fake_stack;
+	const void *low;
+	size_t size;
+#endif
+#ifdef ANNOTATE_TSAN
+	void *fiber;
+#endif
+};
+
+#if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
+
+/* For a strand that will begin at fn(arg); fn must call strand_begin() first. */
+void strand_init(struct strand *strand, const struct stack *stack, char *top, void (*fn)(void *), void *arg);
+void strand_begin(struct strand *self);
+/* Suspends the caller into *from and goes on at *to. */
+void strand_switch(struct strand *from, struct strand *to);
+/* Goes on at *to; *from will never be resumed. */
+_Noreturn void strand_leave(struct strand *from, struct strand *to);
+/* After it has left, from another strand. */
+void strand_destroy(struct strand *strand);
+
+#else
+
+static inline void strand_init(struct strand *strand, const struct stack *stack, char *top,
+    void (*fn)(void *), void *arg)
+{
+	(void)stack;
+	context_init(&strand->context, top, fn, arg);
+}
+
+static inline void strand_begin(struct strand *self)
+{
+	(void)self;
+}
+
+static inline __attribute__((always_inline)) void strand_switch(struct strand *from, struct strand *to)
+{
+	context_switch_inline(&from->context, &to->context);
+}
+
+static inline _Noreturn void strand_leave(struct strand *from, struct strand *to)
+{
+	context_switch_inline(&from->context, &to->context);
+	__builtin_unreachable();
+}
+
+static inline void strand_destroy(struct strand *strand)
+{
+	(void)strand;
+}
+
+#endif
+
+#endif
