@@ -116,7 +116,7 @@ stamp := $(CC) $(CXX) $(INTERNAL) $(BASE) $(LDFLAGS)
 ifneq ($(stamp),$(file <$(O)/flags))
 $(O)/flags: FORCE
 endif
-$(O)/flags: | $(first)
+$(O)/flags: Makefile | $(first)
 	@mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(stamp))' >$@
 
 $(O)/src/%.o $(O)/arch/%.o: USE = $(INTERNAL)

@@ -36,23 +36,6 @@
 #define CONTEXT_CLOBBERS_SVE
 #endif
 
-/* context_switch_inline() in three parts, as on processors where the parts are better kept apart. */
-static inline __attribute__((always_inline)) void context_save_float(struct context *from)
-{
-	uint64_t fpcr;
-	__asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-	from->float_control[0] = (uint32_t)fpcr;
-}
-
-/* Writing is the dear part, so it is done only where the control state differs. */
-static inline __attribute__((always_inline)) void context_load_float(const struct context *from,
-    const struct context *to)
-{
-	uint64_t fpcr = to->float_control[0];
-	if (__builtin_expect(from->float_control[0] != fpcr, 0))
-		__asm__ volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
-}
-
 /* The switch without the floating-point control state: both sides compute in the same one. */
 static inline __attribute__((always_inline)) void context_switch_bare(struct context *from,
     const struct context *to)
@@ -82,13 +65,21 @@ static inline __attribute__((always_inline)) void context_switch_bare(struct con
 	      "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory" CONTEXT_CLOBBERS_SVE);
 }
 
+/* Writing the control state is the dear part, so it is done only where it differs. */
 static inline __attribute__((always_inline)) void context_switch_inline(struct context *from,
     const struct context *to)
 {
-	context_save_float(from);
-	context_load_float(from, to);
+	uint64_t fpcr;
+	__asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+	from->float_control[0] = (uint32_t)fpcr;
+	if (__builtin_expect((uint32_t)fpcr != to->float_control[0], 0))
+		__asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)to->float_control[0]) : "memory");
 	context_switch_bare(from, to);
 }
+
+/* For functions that always switch. Here they return as others do: a return address is no landing
+ * pad, so with branch target identification nothing but ret may go there. */
+#define CONTEXT_RETURNS_BY_JUMP
 
 /* A counter that only grows; for estimates, not for time. */
 static inline uint64_t context_cycles(void)

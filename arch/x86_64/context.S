@@ -16,8 +16,8 @@
  *   40  rbp        (in struct context too, where the inline form needs it)
  *   48  return address of context_switch
  *
- * It leaves by jumps only. A ret would be predicted by the return stack, whose entry belongs to the
- * stack being left: always wrong, 5-8 ns. (docs/notes/switch.md)
+ * It leaves by jumps only. A ret would be predicted by the return stack, whose top belongs to the
+ * stack that was left: always wrong. (docs/notes/switch.md)
  */
 #include "frame.h"
 
@@ -30,7 +30,6 @@
 context_switch:
 	.cfi_startproc
 	endbr64
-	/* Early, because the stores take long to become readable. */
 	stmxcsr	CONTEXT_FLOAT_CONTROL(%rdi)
 	fnstcw	CONTEXT_FLOAT_CONTROL+4(%rdi)
 	pushq	%rbp
@@ -56,16 +55,12 @@ context_switch:
 	movq	%rbp, CONTEXT_FP(%rdi)
 	movq	%rax, CONTEXT_RESUME(%rdi)
 
-	/* The control state is loaded only where it differs: loading is dear on many processors. */
-	movl	CONTEXT_FLOAT_CONTROL(%rdi), %eax
-	xorl	CONTEXT_FLOAT_CONTROL(%rsi), %eax
-	testl	$CONTEXT_MXCSR_CONTROL, %eax
-	jnz	.Lload_mxcsr
-.Lmxcsr_done:
+	/* MXCSR is loaded always: to read back what stmxcsr has just stored would cost more. */
 	movzwl	CONTEXT_FLOAT_CONTROL+4(%rdi), %eax
 	cmpw	CONTEXT_FLOAT_CONTROL+4(%rsi), %ax
 	jne	.Lload_x87
 .Lx87_done:
+	ldmxcsr	CONTEXT_FLOAT_CONTROL(%rsi)
 
 	movq	CONTEXT_FP(%rsi), %rbp
 	.cfi_remember_state
@@ -74,10 +69,8 @@ context_switch:
 	jmp	*CONTEXT_RESUME(%rsi)
 	.cfi_restore_state
 
-.Lload_mxcsr:
-	ldmxcsr	CONTEXT_FLOAT_CONTROL(%rsi)
-	jmp	.Lmxcsr_done
 .Lload_x87:
+	fnclex				/* or the target, where it does not mask them, gets our exceptions */
 	fldcw	CONTEXT_FLOAT_CONTROL+4(%rsi)
 	jmp	.Lx87_done
 
@@ -101,11 +94,7 @@ context_switch:
 	popq	%rbp
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore %rbp
-	popq	%rcx
-	.cfi_adjust_cfa_offset -8
-	.cfi_register %rip, %rcx
-	/* A return address has no landing pad; notrack says that this is meant. */
-	notrack jmp *%rcx
+	jmp	__x86_return_thunk
 	.cfi_endproc
 	.size	context_switch, .-context_switch
 
@@ -131,6 +120,23 @@ context_entry:
 	ud2
 	.cfi_endproc
 	.size	context_entry, .-context_entry
+
+/*
+ * The return of functions marked CONTEXT_RETURNS_BY_JUMP; the compiler chooses the name. rcx is free
+ * at a return. A return address has no landing pad; notrack says that this is meant.
+ */
+	.globl	__x86_return_thunk
+	.hidden	__x86_return_thunk
+	.type	__x86_return_thunk, @function
+	.balign	32
+__x86_return_thunk:
+	.cfi_startproc
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %rcx
+	notrack jmp *%rcx
+	.cfi_endproc
+	.size	__x86_return_thunk, .-__x86_return_thunk
 
 	.section .note.GNU-stack, "", @progbits
 

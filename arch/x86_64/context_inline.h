@@ -37,26 +37,6 @@
 #define CONTEXT_CLOBBERS_APX
 #endif
 
-/* context_switch_inline() in three parts, for a caller that has something else to do between the
- * first and the second: reading back at once what stmxcsr stored stalls (docs/notes/switch.md). */
-static inline __attribute__((always_inline)) void context_save_float(struct context *from)
-{
-	__asm__ volatile("stmxcsr %0" : "=m"(from->float_control[0]));
-	__asm__ volatile("fnstcw %0" : "+m"(from->float_control[1]));
-}
-
-/* Loading is dear on many processors, so it is done only where the control state differs. */
-static inline __attribute__((always_inline)) void context_load_float(const struct context *from,
-    const struct context *to)
-{
-	uint32_t mxcsr = from->float_control[0] ^ to->float_control[0];
-	uint16_t x87 = (uint16_t)(from->float_control[1] ^ to->float_control[1]);
-	if (__builtin_expect((mxcsr & CONTEXT_MXCSR_CONTROL) != 0, 0))
-		__asm__ volatile("ldmxcsr %0" : : "m"(to->float_control[0]) : "memory");
-	if (__builtin_expect(x87 != 0, 0))
-		__asm__ volatile("fldcw %0" : : "m"(to->float_control[1]) : "memory");
-}
-
 /* The switch without the floating-point control state: both sides compute in the same one. */
 static inline __attribute__((always_inline)) void context_switch_bare(struct context *from,
     const struct context *to)
@@ -82,13 +62,35 @@ static inline __attribute__((always_inline)) void context_switch_bare(struct con
 	      "st(5)", "st(6)", "st(7)", "cc", "memory" CONTEXT_CLOBBERS_AVX512 CONTEXT_CLOBBERS_APX);
 }
 
+/* The control state is stored first, because stmxcsr holds up what follows it, and MXCSR is loaded
+ * without a look at what was stored: reading that back costs three times as much as the load. The
+ * x87 word is different on both counts. Pending x87 exceptions go first: the target may not mask
+ * them. (docs/notes/switch.md has the figures.) */
 static inline __attribute__((always_inline)) void context_switch_inline(struct context *from,
     const struct context *to)
 {
-	context_save_float(from);
-	context_load_float(from, to);
+	__asm__ volatile(
+	    "stmxcsr %0\n\t"
+	    "fnstcw %1"
+	    : "=m"(from->float_control[0]), "+m"(from->float_control[1]));
+	if (__builtin_expect((uint16_t)from->float_control[1] != (uint16_t)to->float_control[1], 0))
+		__asm__ volatile(
+		    "fnclex\n\t"
+		    "fldcw %0"
+		    : : "m"(to->float_control[1]) : "memory");
+	__asm__ volatile("ldmxcsr %0" : : "m"(to->float_control[0]) : "memory");
 	context_switch_bare(from, to);
 }
+
+/* For functions that always switch: they return by a jump. A ret would be predicted by the return
+ * stack, whose top belongs to the stack that was left: always wrong, as costly as two switches.
+ * Compilers without the attribute (clang before 15) make it slower, not wrong. A function that often
+ * returns without having switched must not have it: then it is the callers' returns that go wrong. */
+#if __has_attribute(function_return)
+#define CONTEXT_RETURNS_BY_JUMP __attribute__((function_return("thunk-extern")))
+#else
+#define CONTEXT_RETURNS_BY_JUMP
+#endif
 
 /* A counter that only grows, about as fast as the processor; for estimates, not for time. */
 static inline uint64_t context_cycles(void)

@@ -397,10 +397,7 @@ const char *bide_task_name(const bide_task *handle)
 int bide_yield(void)
 {
 	struct task *task = checkpoint();
-	if (!task)
-		return -1;
-	yield(task);
-	return 0;
+	return task ? yield(task) : -1;
 }
 
 void *bide_fail(int err)

@@ -36,10 +36,8 @@ int bide_sleep(bide_time delay)
 	struct task *task = checkpoint();
 	if (!task)
 		return -1;
-	if (delay <= 0) {
-		yield(task);
-		return 0;
-	}
+	if (delay <= 0)
+		return yield(task);
 	return sleep_until(task, time_add(loop_now(task->loop), delay));
 }
 
@@ -48,10 +46,8 @@ int bide_sleep_until(bide_time deadline)
 	struct task *task = checkpoint();
 	if (!task)
 		return -1;
-	if (deadline <= loop_now(task->loop)) {
-		yield(task);
-		return 0;
-	}
+	if (deadline <= loop_now(task->loop))
+		return yield(task);
 	return sleep_until(task, deadline);
 }
 

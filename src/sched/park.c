@@ -80,7 +80,7 @@ void loop_enter(struct loop *loop, struct task *task)
 		loop_bury(loop);
 }
 
-void yield(struct task *task)
+int yield(struct task *task)
 {
 	struct loop *loop = task->loop;
 	task_set_state(task, TASK_READY);
@@ -88,6 +88,7 @@ void yield(struct task *task)
 	struct strand *to = choose_next(loop);
 	if (to != &task->strand)
 		switch_from(loop, task, to);
+	return 0;
 }
 
 void task_enter(struct task *child)

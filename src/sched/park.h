@@ -24,8 +24,9 @@ struct wait *wait_begin(struct task *task, struct list *list, enum wait_kind kin
  * deadline. */
 int park(struct task *task, bide_time deadline);
 
-/* Goes to the end of the ready queue. */
-void yield(struct task *task);
+/* Goes to the end of the ready queue. Returns 0, so that a public call can end in it: one level of
+ * returns less after the switch, where each is mispredicted. */
+int yield(struct task *task);
 
 /* Ends the running task; its stack is put back from another one. */
 _Noreturn void task_exit(struct task *task);
