@@ -12,7 +12,10 @@
 #include <bide/loop.h>    /* bide_run and its settings */
 #include <bide/task.h>    /* spawn, join, yield, defer, locals */
 #include <bide/time.h>    /* sleep, timers, tickers */
-#include <bide/cancel.h>  /* cancellation */
+#include <bide/cancel.h>  /* cancellation, deadlines, shields */
+#include <bide/future.h>  /* a result to wait for */
+#include <bide/combine.h> /* waiting for several things */
+#include <bide/group.h>   /* children that never outlive their parent's block */
 #include <bide/io.h>      /* descriptors */
 #include <bide/net.h>     /* sockets */
 #include <bide/coro.h>    /* the bare coroutine */

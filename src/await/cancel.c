@@ -7,18 +7,12 @@
 
 #include "await/record.h"
 
-void cancel_update(struct await_task *task)
-{
-	bool in_force = task->cancel_count > 0 && task->shield_depth == 0;
-	task_interrupt(&task->task, in_force ? ECANCELED : 0);
-}
-
 int bide_cancel(bide_task *handle, const char *reason)
 {
 	struct await_task *task = handle_resolve(handle);
 	if (!task)
 		return -1;
-	if (task->task.state == TASK_DONE) {
+	if (task->done.is_done) {
 		errno = ESRCH;
 		return -1;
 	}
@@ -40,7 +34,7 @@ int bide_uncancel(void)
 	if (task->cancel_count > 0 && --task->cancel_count == 0) {
 		task->cancel_reason = NULL;
 		task->task.was_interrupted = 0;
-		cancel_update(task);
+		interrupt_update(task);
 	}
 	return (int)task->cancel_count;
 }

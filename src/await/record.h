@@ -8,6 +8,8 @@
 #include <bide/loop.h>
 #include <bide/task.h>
 
+#include "await/future.h"
+#include "await/scope.h"
 #include "sched/loop.h"
 #include "sched/park.h"
 
@@ -16,8 +18,7 @@
 struct deferred;
 struct local;
 struct bide_coro;
-struct bide_scope;
-struct bide_group;
+struct child;
 
 /* What lies behind struct task in the same record. */
 struct await_task {
@@ -39,19 +40,19 @@ struct await_task {
 	void *arg;
 	void (*drop)(void *arg);
 
-	/* The outcome, in state DONE. */
-	void *value;
-	int err;
+	/* The outcome. */
+	struct future done;      /* its completion */
 	int fail_err;            /* what bide_fail() was told */
 	bool is_outcome_read;
-	struct list joiners;     /* wait records */
 
-	/* Cancellation (cancel.c). */
+	/* Cancellation (cancel.c, scope.c). */
 	unsigned cancel_count;
-	unsigned shield_depth;
+	unsigned shield_depth;   /* > 0: the task is ending, nothing interrupts it */
 	const char *cancel_reason;
-	struct bide_scope *scope;  /* the innermost one */
-	struct bide_group *group;  /* that owns the task */
+	struct scope *scope;     /* the innermost one */
+	struct timer scope_timer; /* armed for the nearest deadline in force; pledged */
+
+	struct child *child;     /* its place in the group that owns it; NULL: free-standing */
 
 	/* What ends with the task (ending.c). */
 	struct deferred *deferred; /* the latest one */
@@ -118,8 +119,16 @@ void task_drop(struct await_task *task);
 /* Reports a failure that nobody read. */
 void report_unread(struct await_task *task);
 
-/* The task has ended with this outcome: joiners wake. */
-void task_conclude(struct await_task *task, void *value, int err);
+/* The scheduler's two ways into life.c: a task's first function, and what is done after its end. */
+void life_main(struct task *task);
+void life_buried(struct task *task);
+
+void task_name_copy(char name[TASK_NAME_SIZE], const char *from);
+
+/* As handle_resolve, and EINVAL if it is detached. */
+struct await_task *task_resolve_joinable(const bide_task *handle);
+/* The outcome was read: the handle's reference is gone with it. */
+void task_give_handle_back(struct await_task *task);
 
 /* Runs the deferred calls, latest first, then the locals' drops; on the task's own stack. */
 void ending_run(struct await_task *task);
@@ -129,9 +138,14 @@ int locals_inherit(struct await_task *child, const struct await_task *spawner);
 void deferred_free(struct await_task *task);
 void locals_free(struct await_task *task);
 
-/* Sets task.interrupt from the cancel requests and shields that are in force. */
-void cancel_update(struct await_task *task);
 void cancel_request(struct await_task *task, const char *reason);
+
+/* True if `task` is `self` or waits, over any number of joins, for it. */
+bool task_waits_for(const struct await_task *task, const struct await_task *self);
+
+/* bide_spawn_with for the library itself: the record, in the ready queue; flags of attr but EAGER are
+ * obeyed. NULL with errno. */
+struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site);
 
 /* One line, or a few, to config.report, or to stderr. printf-like; cut to 1 KiB. */
 __attribute__((format(printf, 3, 4))) void run_report(struct run *run, int kind, const char *format, ...);

@@ -153,6 +153,7 @@ static void free_record(void *record, void *arg)
 	} else if (task->task.state != TASK_CREATED) {
 		strand_destroy(&task->task.strand);
 	}
+	future_forget_callbacks(&task->done);
 	deferred_free(task);
 	locals_free(task);
 	stack_put(&run->loop.stacks, &task->task.stack);
@@ -238,7 +239,7 @@ static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *o
 	}
 	end_leftovers(run);
 	if (run->main->task.state == TASK_DONE)
-		*out = (bide_result){ run->main->value, run->main->err };
+		*out = (bide_result){ run->main->done.value, run->main->done.err };
 	if (run->is_deadlocked)
 		return EDEADLK;
 	if (run->alive > 0) {

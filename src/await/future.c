@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: futures. See future.h for the queue. */
+#include "await/future.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "await/record.h"
+
+static int fail_with(int err)
+{
+	errno = err;
+	return -1;
+}
+
+struct future *future_resolve(const bide_future *public_future)
+{
+	struct future *future = (struct future *)(uintptr_t)public_future;
+	if (!future) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (!loop_current || (future->loop && future->loop != loop_current)) {
+		errno = EPERM;
+		return NULL;
+	}
+	future->loop = loop_current;
+	return future;
+}
+
+/* ---- the queue --------------------------------------------------------------------------------- */
+
+void future_enqueue(struct future *future, struct wait *wait)
+{
+	list_push_tail(&future->queue, &wait->link);
+}
+
+void future_observe(struct future *future, struct observer *observer,
+    void (*notify)(struct observer *observer, struct future *future))
+{
+	observer->wait = (struct wait){ .kind = WAIT_FUTURE };
+	observer->notify = notify;
+	future_enqueue(future, &observer->wait);
+}
+
+void observer_leave(struct observer *observer)
+{
+	if (link_is_linked(&observer->wait.link))
+		link_remove(&observer->wait.link);
+}
+
+static void tell_one(struct future *future, struct wait *wait, void *value, int err, int status)
+{
+	if (wait->task) {
+		wait->slot = value;
+		wait->detail = err;
+		task_wake(wait->task, status);
+		return;
+	}
+	link_remove(&wait->link);
+	struct observer *observer = container_of(wait, struct observer, wait);
+	observer->notify(observer, future);
+}
+
+static void tell_all(struct future *future, void *value, int err, int status)
+{
+	struct link *link;
+	while ((link = list_head(&future->queue)))
+		tell_one(future, container_of(link, struct wait, link), value, err, status);
+}
+
+void future_complete(struct future *future, void *value, int err)
+{
+	future->is_done = true;
+	future->value = err ? NULL : value;
+	future->err = err;
+	/* A waiter that is told takes the result: whoever destroys the future right after does not drop
+	 * what is on its way. */
+	list_each(link, &future->queue)
+		if (container_of(link, struct wait, link)->task)
+			future->is_taken = true;
+	tell_all(future, future->value, err, 0);
+}
+
+/* ---- setting ----------------------------------------------------------------------------------- */
+
+int bide_future_init(bide_future *public_future, void (*drop)(void *value))
+{
+	struct future *future = (struct future *)public_future;
+	if (!future)
+		return fail_with(EINVAL);
+	memset(public_future, 0, sizeof *public_future);
+	future->drop = drop;
+	return 0;
+}
+
+static int complete_by_user(bide_future *public_future, void *value, int err)
+{
+	struct future *future = future_resolve(public_future);
+	if (!future)
+		return -1;
+	if (future->of_task)
+		return fail_with(EINVAL);
+	if (future->is_done)
+		return fail_with(EALREADY);
+	future_complete(future, value, err);
+	return 0;
+}
+
+int bide_future_set(bide_future *future, void *value)
+{
+	return complete_by_user(future, value, 0);
+}
+
+int bide_future_fail(bide_future *future, int err)
+{
+	return err > 0 ? complete_by_user(future, NULL, err) : fail_with(EINVAL);
+}
+
+int bide_future_cancel(bide_future *future)
+{
+	return complete_by_user(future, NULL, ECANCELED);
+}
+
+static void report_unread_future(struct future *future)
+{
+	run_report(run_of(future->loop), BIDE_REPORT_FAILURE,
+	    "a future failed with errno %d (%s) and nobody read it", future->err, strerror(future->err));
+}
+
+int bide_future_destroy(bide_future *public_future)
+{
+	struct future *future = (struct future *)public_future;
+	if (!future || future->of_task)
+		return fail_with(EINVAL);
+	if (future->loop && !future_resolve(public_future))
+		return -1;
+	future_forget_callbacks(future);
+	tell_all(future, NULL, 0, EPIPE);
+	struct future old = *future;
+	memset(public_future, 0, sizeof *public_future);
+	if (old.is_done && !old.is_taken && old.err && old.err != ECANCELED)
+		report_unread_future(&old);
+	if (old.is_done && !old.is_taken && !old.err && old.drop)
+		old.drop(old.value);
+	return 0;
+}
+
+/* ---- getting ----------------------------------------------------------------------------------- */
+
+bool bide_future_done(const bide_future *public_future)
+{
+	const struct future *future = (const struct future *)public_future;
+	return future && future->is_done;
+}
+
+static void take(struct future *future, bide_result *out)
+{
+	future->is_taken = true;
+	if (future->of_task)
+		future->of_task->is_outcome_read = true;
+	if (out)
+		*out = (bide_result){ future->value, future->err };
+}
+
+int bide_future_get(bide_future *public_future, bide_result *out)
+{
+	struct future *future = future_resolve(public_future);
+	if (!future)
+		return -1;
+	if (!future->is_done)
+		return fail_with(EINPROGRESS);
+	take(future, out);
+	return 0;
+}
+
+int future_await(struct task *self, struct future *future, enum wait_kind kind, const void *object,
+    bide_result *out)
+{
+	struct wait *wait = wait_begin(self, &future->queue, kind, object);
+	int status = park(self, BIDE_NEVER);
+	if (status)
+		return fail_with(status);
+	if (out)
+		*out = future_result(wait);
+	return 0;
+}
+
+int bide_await(bide_future *public_future, bide_result *out)
+{
+	if (!task_current())
+		return fail_with(EPERM);
+	struct future *future = future_resolve(public_future);
+	if (!future)
+		return -1;
+	struct task *self = checkpoint();
+	if (!self)
+		return -1;
+	if (future->is_done) {
+		take(future, out);
+		return 0;
+	}
+	if (!future->of_task)
+		return future_await(self, future, WAIT_FUTURE, future, out);
+	if (task_waits_for(future->of_task, await_task_of(self)))
+		return fail_with(EDEADLK);
+	struct await_task *task = future->of_task;
+	task_hold(task);
+	int result = future_await(self, future, WAIT_JOIN, task, out);
+	if (result == 0)
+		task->is_outcome_read = true;
+	task_drop(task);
+	return result;
+}
+
+bide_future *bide_task_future(bide_task *handle)
+{
+	struct await_task *task = handle_resolve(handle);
+	return task ? (bide_future *)&task->done : NULL;
+}
+
+/* ---- callbacks --------------------------------------------------------------------------------- */
+
+/* Waits in the future's queue, then in the ready queue. */
+struct done_callback {
+	struct observer observer;
+	struct entry entry;
+	struct link of_future; /* in future.callbacks */
+	struct future *future;
+	bide_done_fn *fn;
+	void *arg;
+};
+
+static void callback_free(struct done_callback *callback)
+{
+	link_remove(&callback->of_future);
+	memory_free(callback->future->loop->memory, callback, sizeof *callback);
+}
+
+static void callback_run(struct entry *entry)
+{
+	struct done_callback *callback = container_of(entry, struct done_callback, entry);
+	struct done_callback copy = *callback;
+	callback_free(callback);
+	copy.fn((bide_future *)copy.future, copy.arg);
+}
+
+static void callback_due(struct observer *observer, struct future *future)
+{
+	struct done_callback *callback = container_of(observer, struct done_callback, observer);
+	ready_push(&future->loop->ready, &callback->entry);
+}
+
+int bide_on_done(bide_future *public_future, bide_done_fn *fn, void *arg)
+{
+	if (!fn)
+		return fail_with(EINVAL);
+	struct future *future = future_resolve(public_future);
+	if (!future)
+		return -1;
+	struct done_callback *callback = memory_alloc(future->loop->memory, sizeof *callback);
+	if (!callback)
+		return -1;
+	callback->entry.run = callback_run;
+	callback->future = future;
+	callback->fn = fn;
+	callback->arg = arg;
+	list_push_tail(&future->callbacks, &callback->of_future);
+	if (future->is_done)
+		callback_due(&callback->observer, future);
+	else
+		future_observe(future, &callback->observer, callback_due);
+	return 0;
+}
+
+static void callback_withdraw(struct done_callback *callback)
+{
+	observer_leave(&callback->observer);
+	if (link_is_linked(&callback->entry.link))
+		ready_remove(&callback->future->loop->ready, &callback->entry);
+	callback_free(callback);
+}
+
+int bide_off_done(bide_future *public_future, bide_done_fn *fn, void *arg)
+{
+	if (!fn)
+		return fail_with(EINVAL);
+	struct future *future = future_resolve(public_future);
+	if (!future)
+		return -1;
+	list_each(link, &future->callbacks) {
+		struct done_callback *callback = container_of(link, struct done_callback, of_future);
+		if (callback->fn != fn || callback->arg != arg)
+			continue;
+		callback_withdraw(callback);
+		return 1;
+	}
+	return 0;
+}
+
+void future_forget_callbacks(struct future *future)
+{
+	struct link *link;
+	while ((link = list_head(&future->callbacks)))
+		callback_withdraw(container_of(link, struct done_callback, of_future));
+}

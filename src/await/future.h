@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: the future inside. Everything that is waited for by result (a user's future, a task's
+ * completion) is one of these.
+ *
+ * Waiting tasks, callbacks and observers stand in one queue, in order of arrival, as wait records: one
+ * with a task is a waiter, one without is an observer. A waiter is handed the result with the wake, in
+ * its own wait record, so that it never looks at the future again: the owner may destroy it at once. */
+#ifndef AWAIT_FUTURE_H
+#define AWAIT_FUTURE_H
+
+#include <bide/future.h>
+
+#include "sched/loop.h"
+#include "sched/wait.h"
+
+struct await_task;
+
+struct future {
+	struct list queue;          /* wait records; empty once done */
+	struct list callbacks;      /* of bide_on_done that have not run, for destruction */
+	void *value;
+	void (*drop)(void *value);
+	struct loop *loop;          /* NULL until somebody uses it */
+	struct await_task *of_task; /* whose completion it is; NULL: a user's */
+	int err;
+	bool is_done;
+	bool is_taken;
+};
+
+_Static_assert(sizeof(struct future) <= sizeof(bide_future), "bide_future.opaque");
+
+/* Told of a result at once, by the task that brings it: must only note and wake. */
+struct observer {
+	struct wait wait; /* its task is NULL */
+	void (*notify)(struct observer *observer, struct future *future);
+};
+
+/* Gives the result: every wait record leaves the queue, in order. */
+void future_complete(struct future *future, void *value, int err);
+
+void future_observe(struct future *future, struct observer *observer,
+    void (*notify)(struct observer *observer, struct future *future));
+void observer_leave(struct observer *observer);
+
+/* Puts a wait record in the queue; on completion it gets the result, and its task wakes with 0. */
+void future_enqueue(struct future *future, struct wait *wait);
+static inline bide_result future_result(const struct wait *wait)
+{
+	return (bide_result){ wait->slot, wait->detail };
+}
+
+/* Parks `self` until `future`, which is not done, is. 0 with *out, or -1 with errno. */
+int future_await(struct task *self, struct future *future, enum wait_kind kind, const void *object,
+    bide_result *out);
+
+/* The future of a public call's argument; NULL with EINVAL or EPERM. Binds it to the loop. */
+struct future *future_resolve(const bide_future *future);
+
+/* At a run's end, for callbacks that will never run. */
+void future_forget_callbacks(struct future *future);
+
+#endif

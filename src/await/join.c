@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: joining. */
+#include <bide/task.h>
+
+#include <errno.h>
+
+#include "await/record.h"
+
+/* Each task waits for one other at most and no cycle is ever let in, so the walk is linear and ends. */
+bool task_waits_for(const struct await_task *task, const struct await_task *self)
+{
+	while (task != self) {
+		if (task->task.state != TASK_SUSPENDED || task->task.wait.kind != WAIT_JOIN)
+			return false;
+		task = task->task.wait.object;
+	}
+	return true;
+}
+
+struct await_task *task_resolve_joinable(const bide_task *handle)
+{
+	struct await_task *task = handle_resolve(handle);
+	if (task && task->is_detached) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return task;
+}
+
+void task_give_handle_back(struct await_task *task)
+{
+	task->is_outcome_read = true;
+	if (!task->is_joined && !task->child) {
+		task->is_joined = true;
+		task_drop(task);
+	}
+}
+
+static int wait_for_end(struct await_task *task, struct task *self)
+{
+	if (task->done.is_done)
+		return 0;
+	if (task_waits_for(task, await_task_of(self))) {
+		errno = EDEADLK;
+		return -1;
+	}
+	return future_await(self, &task->done, WAIT_JOIN, task, NULL);
+}
+
+int bide_join(bide_task *handle, bide_result *out)
+{
+	if (!task_current()) {
+		errno = EPERM;
+		return -1;
+	}
+	struct await_task *task = task_resolve_joinable(handle);
+	if (!task)
+		return -1;
+	task_hold(task);
+	struct task *self = checkpoint();
+	int result = self ? wait_for_end(task, self) : -1;
+	if (result == 0) {
+		if (out)
+			*out = (bide_result){ task->done.value, task->done.err };
+		task_give_handle_back(task);
+	}
+	task_drop(task);
+	return result;
+}
+
+int bide_detach(bide_task *handle)
+{
+	struct await_task *task = task_resolve_joinable(handle);
+	if (!task)
+		return -1;
+	bool was_read = task->is_outcome_read;
+	task_hold(task);
+	task->is_detached = true;
+	task_give_handle_back(task);
+	task->is_outcome_read = was_read;
+	task_drop(task);
+	return 0;
+}

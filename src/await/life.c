@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: how a task's body is entered and how it ends: by return, by bide_exit(), or by a cancel
+ * before its first run. */
+#include <bide/task.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "await/record.h"
+
+/* `return bide_fail(err)` returns this address; the errno is in the task. */
+static char failed;
+
+static int err_of(const struct await_task *task, const void *value)
+{
+	if (value == &failed)
+		return task->fail_err;
+	/* A body that saw its cancel and has nothing to show for itself was ended by it. */
+	if (!value && task->cancel_count > 0 && task->task.was_interrupted)
+		return ECANCELED;
+	return 0;
+}
+
+/* The outcome is there: waiters wake, the group is told. */
+static void conclude(struct await_task *task, void *value, int err)
+{
+	struct run *run = run_of(task->task.loop);
+	future_complete(&task->done, value, err);
+	run->alive--;
+	if (task == run->main)
+		run->is_main_done = true;
+	if (task == run->main || run->alive == 0)
+		loop_stop(&run->loop);
+}
+
+/* The end of every body, on its own stack. */
+static void finish(struct await_task *task, void *value)
+{
+	int err = err_of(task, value);
+	task->shield_depth++;
+	scopes_abandon(task);
+	ending_run(task);
+	scopes_abandon(task);
+	conclude(task, value, err);
+}
+
+void life_main(struct task *sched_task)
+{
+	struct await_task *task = await_task_of(sched_task);
+	finish(task, task->fn(task->arg));
+}
+
+void life_buried(struct task *task)
+{
+	task_drop(await_task_of(task));
+}
+
+/* Stands in the ready queue in place of a task that was canceled before its first run. */
+static void abandon(struct entry *entry)
+{
+	struct await_task *task = await_task_of(task_of_entry(entry));
+	entry->run = NULL;
+	if (task->drop)
+		task->drop(task->arg);
+	locals_free(task);
+	task_set_state(&task->task, TASK_DONE);
+	stack_put(&task->task.loop->stacks, &task->task.stack);
+	conclude(task, NULL, ECANCELED);
+	task_drop(task);
+}
+
+void cancel_request(struct await_task *task, const char *reason)
+{
+	if (task->cancel_count++ == 0)
+		task->cancel_reason = reason;
+	interrupt_update(task);
+	if (task->task.state == TASK_CREATED && !task->starts_always)
+		task->task.entry.run = abandon;
+}
+
+void *bide_fail(int err)
+{
+	struct await_task *task = await_current();
+	if (!task)
+		return NULL;
+	task->fail_err = err > 0 ? err : EINVAL;
+	return &failed;
+}
+
+_Noreturn void bide_exit(void *value)
+{
+	struct await_task *task = await_current();
+	if (!task)
+		abort();
+	finish(task, value);
+	task_exit(&task->task);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: spawning. Everything that can fail fails here, before the argument is anybody's but the
+ * caller's: the record, the address space of the stack with its guard, room for the task's timers. */
+#include <bide/task.h>
+
+#include <errno.h>
+
+#include "await/record.h"
+
+#define KNOWN_FLAGS (BIDE_EAGER | BIDE_DETACHED | BIDE_START_ALWAYS)
+
+static int check_attr(const bide_task_attr *attr)
+{
+	if (attr->size != sizeof *attr || (attr->flags & ~KNOWN_FLAGS) || (attr->stack && !attr->stack_size) ||
+	    ((attr->flags & BIDE_EAGER) && !task_current())) {
+		errno = EINVAL;
+		return -1;
+	}
+	return 0;
+}
+
+static int check_loop(struct loop *loop)
+{
+	if (!loop) {
+		errno = EPERM;
+		return -1;
+	}
+	struct run *run = run_of(loop);
+	if (run->is_main_done || (run->config.max_tasks && run->alive >= run->config.max_tasks)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return 0;
+}
+
+/* The scheduler's part of a new record, with a stack reserved or adopted. */
+static struct task *make_record(struct loop *loop, const bide_task_attr *attr)
+{
+	if (!attr->stack)
+		return task_new(loop, attr->stack_size ? attr->stack_size : run_of(loop)->config.stack_size);
+	struct stack stack;
+	if (stack_adopt(&stack, attr->stack, attr->stack_size) < 0)
+		return NULL;
+	struct task *task = task_new(loop, 0);
+	if (task)
+		task->stack = stack;
+	return task;
+}
+
+static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_task_attr *attr)
+{
+	struct run *run = run_of(task->task.loop);
+	task->task.main = life_main;
+	task->task.buried = life_buried;
+	task->id = ++run->next_id;
+	task->is_detached = attr->flags & BIDE_DETACHED;
+	task->references = task->is_detached ? 1 : 2;
+	task->is_joined = false;
+	task->starts_always = attr->flags & BIDE_START_ALWAYS;
+	task_name_copy(task->name, attr->name);
+	task->fn = fn;
+	task->arg = arg;
+	task->drop = attr->drop;
+	task->done = (struct future){ .loop = task->task.loop, .of_task = task };
+	task->is_outcome_read = false;
+	task->cancel_count = 0;
+	task->shield_depth = 0;
+	task->cancel_reason = NULL;
+	task->scope = NULL;
+	task->scope_timer = (struct timer){ .expired = scope_timer_expired };
+	task->child = NULL;
+	task->deferred = NULL;
+	task->locals = NULL;
+	task->coro = NULL;
+}
+
+struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
+{
+	static const bide_task_attr defaults = BIDE_TASK_ATTR_INIT;
+	struct loop *loop = loop_current;
+	if (!attr)
+		attr = &defaults;
+	if (!fn) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (check_loop(loop) < 0 || check_attr(attr) < 0)
+		return NULL;
+	struct task *record = make_record(loop, attr);
+	if (!record)
+		return NULL;
+	struct await_task *task = await_task_of(record);
+	fill_in(task, fn, arg, attr);
+	task->spawn_site = site;
+	if (timers_pledge(&loop->timers) < 0)
+		goto free_record;
+	if (loop->running && locals_inherit(task, await_task_of(loop->running)) < 0)
+		goto unpledge;
+	run_of(loop)->alive++;
+	task_start(record);
+	return task;
+
+unpledge:
+	timers_unpledge(&loop->timers);
+free_record:
+	task_free(record);
+	return NULL;
+}
+
+static bide_task *spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
+{
+	struct await_task *task = task_spawn(fn, arg, attr, site);
+	if (!task)
+		return NULL;
+	bide_task *handle = handle_of(task);
+	if (attr && attr->flags & BIDE_EAGER)
+		task_enter(&task->task);
+	return handle;
+}
+
+bide_task *bide_spawn(bide_fn *fn, void *arg)
+{
+	return spawn(fn, arg, NULL, __builtin_return_address(0));
+}
+
+bide_task *bide_spawn_with(bide_fn *fn, void *arg, const bide_task_attr *attr)
+{
+	return spawn(fn, arg, attr, __builtin_return_address(0));
+}
