@@ -52,6 +52,9 @@ void observer_leave(struct observer *observer)
 static void tell_one(struct future *future, struct wait *wait, void *value, int err, int status)
 {
 	if (wait->task) {
+		/* On its way it is taken: whoever destroys the future right after does not drop it. */
+		future->is_taken |= future->is_done && (wait->events & FUTURE_TAKES);
+		wait->events |= FUTURE_TOLD;
 		wait->slot = value;
 		wait->detail = err;
 		task_wake(wait->task, status);
@@ -74,11 +77,6 @@ void future_complete(struct future *future, void *value, int err)
 	future->is_done = true;
 	future->value = err ? NULL : value;
 	future->err = err;
-	/* A waiter that is told takes the result: whoever destroys the future right after does not drop
-	 * what is on its way. */
-	list_each(link, &future->queue)
-		if (container_of(link, struct wait, link)->task)
-			future->is_taken = true;
 	tell_all(future, future->value, err, 0);
 }
 
@@ -178,6 +176,7 @@ int future_await(struct task *self, struct future *future, enum wait_kind kind, 
     bide_result *out)
 {
 	struct wait *wait = wait_begin(self, &future->queue, kind, object);
+	wait->events = FUTURE_TAKES;
 	int status = park(self, BIDE_NEVER);
 	if (status)
 		return fail_with(status);

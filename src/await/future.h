@@ -42,6 +42,10 @@ void future_observe(struct future *future, struct observer *observer,
     void (*notify)(struct observer *observer, struct future *future));
 void observer_leave(struct observer *observer);
 
+/* wait.events of a waiter: its task takes the result; it was told. */
+#define FUTURE_TAKES 1u
+#define FUTURE_TOLD 2u
+
 /* Puts a wait record in the queue; on completion it gets the result, and its task wakes with 0. */
 void future_enqueue(struct future *future, struct wait *wait);
 static inline bide_result future_result(const struct wait *wait)

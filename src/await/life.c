@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "await/group.h"
 #include "await/record.h"
 
 /* `return bide_fail(err)` returns this address; the errno is in the task. */
@@ -26,6 +27,8 @@ static void conclude(struct await_task *task, void *value, int err)
 {
 	struct run *run = run_of(task->task.loop);
 	future_complete(&task->done, value, err);
+	if (task->child)
+		group_child_ended(task->child);
 	run->alive--;
 	if (task == run->main)
 		run->is_main_done = true;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "await/group.h"
 #include "await/record.h"
 
 #define KNOWN_FLAGS (BIDE_DEBUG | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER)
@@ -154,6 +155,7 @@ static void free_record(void *record, void *arg)
 		strand_destroy(&task->task.strand);
 	}
 	future_forget_callbacks(&task->done);
+	child_free(task);
 	deferred_free(task);
 	locals_free(task);
 	stack_put(&run->loop.stacks, &task->task.stack);

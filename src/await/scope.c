@@ -15,15 +15,15 @@ static int fail_with(int err)
 
 /* ---- what is in force --------------------------------------------------------------------------- */
 
-/* The outermost scope that asks the task to stop and is not shielded off; NULL if none does. Sets
- * *is_shielded if the task's own cancel requests are. */
-static struct scope *source_of(const struct await_task *task, bool *is_shielded)
+/* Of `innermost` and the scopes around it, the outermost that asks the task to stop and is not shielded
+ * off; NULL if none does. Sets *is_shielded if the task's own cancel requests are shielded off too. */
+static struct scope *source_from(const struct await_task *task, struct scope *innermost, bool *is_shielded)
 {
 	struct scope *source = NULL;
 	*is_shielded = task->shield_depth > 0;
 	if (*is_shielded)
 		return NULL;
-	for (struct scope *scope = task->scope; scope; scope = scope->outer) {
+	for (struct scope *scope = innermost; scope; scope = scope->outer) {
 		if (scope->is_expired || scope->is_canceled)
 			source = scope;
 		if (scope->is_shield) {
@@ -37,6 +37,20 @@ static struct scope *source_of(const struct await_task *task, bool *is_shielded)
 static int errno_of(const struct scope *scope)
 {
 	return scope->is_expired ? ETIMEDOUT : ECANCELED;
+}
+
+static int interrupt_from(const struct await_task *task, struct scope *innermost)
+{
+	bool is_shielded;
+	struct scope *source = source_from(task, innermost, &is_shielded);
+	if (task->cancel_count > 0 && !is_shielded)
+		return ECANCELED;
+	return source ? errno_of(source) : 0;
+}
+
+int scope_outer_interrupt(const struct scope *scope, const struct await_task *task)
+{
+	return interrupt_from(task, scope->outer);
 }
 
 static bide_time nearest_deadline(const struct await_task *task)
@@ -63,11 +77,7 @@ static void timer_update(struct await_task *task)
 
 void interrupt_update(struct await_task *task)
 {
-	bool is_shielded;
-	struct scope *source = source_of(task, &is_shielded);
-	int err = source ? errno_of(source) : 0;
-	if (task->cancel_count > 0 && !is_shielded)
-		err = ECANCELED;
+	int err = interrupt_from(task, task->scope);
 	timer_update(task);
 	if (err != task->task.interrupt)
 		task_interrupt(&task->task, err);
@@ -128,7 +138,7 @@ int scope_leave(struct scope *scope, struct await_task *task)
 		return fail_with(EINVAL);
 	bool is_shielded;
 	bool has_failed = task->task.was_interrupted;
-	bool is_mine = source_of(task, &is_shielded) == scope && (is_shielded || task->cancel_count == 0);
+	bool is_mine = source_from(task, scope, &is_shielded) == scope && (is_shielded || task->cancel_count == 0);
 	int claimed = has_failed && is_mine ? errno_of(scope) : 0;
 	task->scope = scope->outer;
 	scope->task = NULL;

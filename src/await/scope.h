@@ -40,6 +40,10 @@ int scope_enter(struct scope *scope, struct await_task *task, bide_time deadline
 int scope_leave(struct scope *scope, struct await_task *task);
 void scope_cancel(struct scope *scope);
 
+/* The errno with which something outside `scope`, which the task is in, asks the task to stop; 0: nothing
+ * does. */
+int scope_outer_interrupt(const struct scope *scope, const struct await_task *task);
+
 /* Is the task in it? */
 bool scope_contains(const struct scope *scope, const struct await_task *task);
 

@@ -124,10 +124,10 @@ static const char *parse_one(const char *spec, struct fault *set)
 		fault.at = (unsigned)at;
 		spec = end;
 	}
-	if (*spec != ',' && *spec != '\0')
-		return NULL;
 	set[point] = fault;
-	return *spec == ',' ? spec + 1 : spec;
+	if (*spec == '\0')
+		return spec;
+	return *spec == ',' && spec[1] != '\0' ? spec + 1 : NULL;
 }
 
 int fault_set(const char *spec)

@@ -20,29 +20,6 @@
 
 #define WAITABLE (POLLIN | POLLOUT | POLLPRI | POLLRDHUP)
 
-static uint32_t to_poller_events(int events)
-{
-	return (events & POLLIN ? POLLER_IN : 0u) | (events & POLLOUT ? POLLER_OUT : 0u) |
-	    (events & POLLPRI ? POLLER_PRI : 0u) | (events & POLLRDHUP ? POLLER_RDHUP : 0u);
-}
-
-/* What holds now: a count of bits, 0 if nothing, or -1 with errno. */
-static int poll_now(int fd, int events)
-{
-	struct pollfd poll_fd = { .fd = fd, .events = (short)events };
-	int count;
-	do
-		count = system_poll(&poll_fd, 1, 0);
-	while (count < 0 && errno == EINTR);
-	if (count <= 0)
-		return count;
-	if (poll_fd.revents & POLLNVAL) {
-		errno = EBADF;
-		return -1;
-	}
-	return poll_fd.revents;
-}
-
 static int wait_for_events(struct io_call *call, int events)
 {
 	for (;;) {
@@ -53,11 +30,11 @@ static int wait_for_events(struct io_call *call, int events)
 			errno = EBADF;
 			return -1;
 		}
-		int ready = poll_now(call->fd, events);
+		int ready = descriptor_poll(call->fd, events);
 		if (ready != 0)
 			return ready;
 		int status = descriptor_wait(call->loop, task, call->fd, DESCRIPTOR_IN,
-		    to_poller_events(events), true);
+		    poller_events_of_poll(events), true);
 		if (status) {
 			errno = status;
 			return -1;
@@ -108,7 +85,7 @@ static ssize_t read_pipe(struct io_call *call, void *buf, size_t size)
 			return count;
 		call->descriptor->kind = DESCRIPTOR_POLLED;
 	}
-	int ready = poll_now(call->fd, POLLIN);
+	int ready = descriptor_poll(call->fd, POLLIN);
 	if (ready == 0)
 		errno = EAGAIN;
 	return ready <= 0 ? -1 : system_read(call->fd, buf, size);
@@ -185,7 +162,7 @@ static ssize_t write_pipe(struct io_call *call, const struct iovec *iov)
 			return count;
 		call->descriptor->kind = DESCRIPTOR_POLLED;
 	}
-	int ready = poll_now(call->fd, POLLOUT);
+	int ready = descriptor_poll(call->fd, POLLOUT);
 	if (ready == 0)
 		errno = EAGAIN;
 	if (ready <= 0)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/system.h"
 #include "sched/loop.h"
 #include "sched/park.h"
 
@@ -207,7 +208,7 @@ static void settle_doubt(struct descriptor *descriptor)
 		link_remove(&descriptor->doubt);
 }
 
-int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction, uint32_t events,
+int descriptor_enqueue(struct loop *loop, struct wait *wait, int fd, int direction, uint32_t events,
     bool is_observer)
 {
 	struct descriptors *descriptors = &loop->descriptors;
@@ -217,21 +218,37 @@ int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction,
 		doubt(descriptors, descriptor);
 	} else {
 		int err = register_with_poller(loop, fd, descriptor);
-		if (descriptor->kind == DESCRIPTOR_FILE)
-			return 0;
 		if (err)
-			return err;
+			return descriptor->kind == DESCRIPTOR_FILE ? EALREADY : err;
 	}
-	struct wait *wait = wait_begin(task, &descriptor->waiters[direction], WAIT_FD, descriptor);
+	wait->kind = WAIT_FD;
+	wait->object = descriptor;
 	wait->detail = fd;
 	wait->events = (uint16_t)(events | (is_observer ? OBSERVER : 0));
+	list_push_tail(&descriptor->waiters[direction], &wait->link);
 	descriptors->waiting++;
-	int status = park(task, BIDE_NEVER);
-	descriptors->waiting--;
-	/* The record may have moved on to another file meanwhile; then the doubt was settled too. */
+	return 0;
+}
+
+/* The record may have moved on to another file meanwhile; then the doubt was settled too. */
+void descriptor_leave(struct loop *loop, struct wait *wait)
+{
+	struct descriptor *descriptor = descriptor_find(loop, wait->detail);
+	loop->descriptors.waiting--;
 	if (list_is_empty(&descriptor->waiters[DESCRIPTOR_IN]) &&
 	    list_is_empty(&descriptor->waiters[DESCRIPTOR_OUT]))
 		settle_doubt(descriptor);
+}
+
+int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction, uint32_t events,
+    bool is_observer)
+{
+	struct wait *wait = wait_begin(task, NULL, WAIT_FD, NULL);
+	int err = descriptor_enqueue(loop, wait, fd, direction, events, is_observer);
+	if (err)
+		return err == EALREADY ? 0 : err;
+	int status = park(task, BIDE_NEVER);
+	descriptor_leave(loop, wait);
 	return status;
 }
 
@@ -260,6 +277,30 @@ struct descriptor *descriptor_fresh(struct loop *loop, int fd, enum descriptor_k
 	descriptor->kind = (uint8_t)kind;
 	descriptor->is_tcp = (int8_t)is_tcp;
 	return descriptor;
+}
+
+/* ---- asking poll() ----------------------------------------------------------------------------- */
+
+uint32_t poller_events_of_poll(int events)
+{
+	return (events & POLLIN ? POLLER_IN : 0u) | (events & POLLOUT ? POLLER_OUT : 0u) |
+	    (events & POLLPRI ? POLLER_PRI : 0u) | (events & POLLRDHUP ? POLLER_RDHUP : 0u);
+}
+
+int descriptor_poll(int fd, int events)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = (short)events };
+	int count;
+	do
+		count = system_poll(&poll_fd, 1, 0);
+	while (count < 0 && errno == EINTR);
+	if (count <= 0)
+		return count;
+	if (poll_fd.revents & POLLNVAL) {
+		errno = EBADF;
+		return -1;
+	}
+	return poll_fd.revents;
 }
 
 /* ---- doubting ---------------------------------------------------------------------------------- */

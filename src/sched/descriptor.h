@@ -76,6 +76,18 @@ struct descriptor *descriptor_find(struct loop *loop, int fd);
 int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction, uint32_t events,
     bool is_observer);
 
+/* The same in its two halves, for a wait with several records. enqueue puts `wait`, with its task set,
+ * in the list of `direction`; 0 or an errno as above, and EALREADY for a descriptor that cannot be
+ * polled (it is always ready). leave is called after the park, with the wait no longer queued. */
+int descriptor_enqueue(struct loop *loop, struct wait *wait, int fd, int direction, uint32_t events,
+    bool is_observer);
+void descriptor_leave(struct loop *loop, struct wait *wait);
+
+/* What poll() says of fd now: bits, 0 for none of `events`, or -1 with errno (EBADF). */
+int descriptor_poll(int fd, int events);
+/* POLLIN ... as POLLER_IN ... */
+uint32_t poller_events_of_poll(int events);
+
 /* Does anybody wait in line for `direction`? Observers do not. */
 bool descriptor_has_queue(const struct descriptor *descriptor, int direction);
 

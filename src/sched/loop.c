@@ -16,6 +16,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 		.errno_location = &errno,
 		.clock = { .is_virtual = settings->is_virtual },
 		.memory = settings->memory,
+		.random = { settings->seed },
 		.deadlocked = settings->deadlocked,
 	};
 	if (poller_init(&loop->poller) < 0)

@@ -49,6 +49,7 @@ struct loop {
 	struct slab tasks;
 	struct stack_pool stacks;
 	const struct memory *memory;
+	struct random random;      /* for choices that must be fair; seeded */
 	struct list settlers;      /* tasks in bide_settle() */
 	unsigned outside_work;     /* what other threads, or a keep-alive, may still bring */
 	bool stop;                 /* loop_run is to return */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: tasks that an owning call holds until they have ended. */
+#include "await/crew.h"
+
+static size_t room_for(int capacity)
+{
+	return (size_t)capacity * sizeof(struct crew_member);
+}
+
+int crew_init(struct crew *crew, struct task *self, int capacity)
+{
+	crew->self = self;
+	crew->count = crew->pending = crew->failed = 0;
+	crew->first_err = crew->last_err = 0;
+	crew->winner = -1;
+	crew->wakes_always = crew->fails_fast = false;
+	crew->members = capacity <= CREW_FEW ? crew->few : memory_alloc(self->loop->memory, room_for(capacity));
+	return crew->members ? 0 : -1;
+}
+
+static void note_outcome(struct crew *crew, int index)
+{
+	int err = crew->members[index].task->done.err;
+	if (!err && crew->winner < 0)
+		crew->winner = index;
+	if (!err || err == ECANCELED)
+		return;
+	crew->failed++;
+	crew->last_err = err;
+	if (!crew->first_err)
+		crew->first_err = err;
+}
+
+static void member_done(struct observer *observer, struct future *future)
+{
+	struct crew_member *member = container_of(observer, struct crew_member, observer);
+	struct crew *crew = member->crew;
+	(void)future;
+	crew->pending--;
+	note_outcome(crew, (int)(member - crew->members));
+	if (crew->wakes_always || crew->pending == 0 || (crew->fails_fast && crew->failed > 0))
+		task_wake(crew->self, 0);
+}
+
+void crew_add(struct crew *crew, struct await_task *task)
+{
+	struct crew_member *member = &crew->members[crew->count++];
+	*member = (struct crew_member){ .task = task, .crew = crew };
+	task_hold(task);
+	if (task->done.is_done) {
+		note_outcome(crew, crew->count - 1);
+		return;
+	}
+	crew->pending++;
+	future_observe(&task->done, &member->observer, member_done);
+}
+
+int crew_wait(struct crew *crew, bide_time deadline)
+{
+	struct task *self = crew->self;
+	if (self->interrupt) {
+		self->was_interrupted = 1;
+		return self->interrupt;
+	}
+	wait_begin(self, NULL, WAIT_GROUP, NULL);
+	return park(self, deadline);
+}
+
+void crew_end(struct crew *crew, const char *reason)
+{
+	for (int i = 0; i < crew->count; i++)
+		if (!crew->members[i].task->done.is_done)
+			cancel_request(crew->members[i].task, reason);
+	while (crew->pending > 0) {
+		wait_begin(crew->self, NULL, WAIT_GROUP, NULL)->is_shielded = 1;
+		park(crew->self, BIDE_NEVER);
+	}
+}
+
+void crew_destroy(struct crew *crew, int capacity)
+{
+	for (int i = 0; i < crew->count; i++)
+		task_drop(crew->members[i].task);
+	if (crew->members != crew->few)
+		memory_free(crew->self->loop->memory, crew->members, room_for(capacity));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: groups inside. */
+#ifndef AWAIT_GROUP_H
+#define AWAIT_GROUP_H
+
+#include <bide/group.h>
+
+#include "await/scope.h"
+#include "base/list.h"
+
+#define FAILURES_KEPT 32
+
+struct group {
+	struct scope scope;        /* of the body: its calls are canceled with the children */
+	struct await_task *owner;  /* NULL: not entered */
+	struct list children;      /* struct child, alive */
+	struct list ended;         /* struct child, not yet told of by next; with BIDE_COLLECT */
+	struct list room_waiters;  /* spawners at the limit */
+	unsigned alive;
+	unsigned spawners;         /* tasks inside bide_group_spawn */
+	unsigned limit;
+	unsigned flags;
+	unsigned failure_count;
+	bool is_canceled;          /* no child is spawned any more */
+	uint16_t failures[FAILURES_KEPT];
+};
+
+_Static_assert(sizeof(struct group) <= sizeof(bide_group), "bide_group.opaque");
+
+struct start;
+
+/* A task's membership, allocated with the child. */
+struct child {
+	struct link link;          /* in group.children or group.ended */
+	struct group *group;
+	struct await_task *task;
+	struct start *start;       /* bide_group_start waits for this child */
+};
+
+/* From life.c: the child's outcome is there. Waiters of its future have been told. */
+void group_child_ended(struct child *child);
+
+/* From a run's end. */
+void child_free(struct await_task *task);
+
+#endif
