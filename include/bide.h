@@ -16,6 +16,8 @@
 #include <bide/future.h>  /* a result to wait for */
 #include <bide/combine.h> /* waiting for several things */
 #include <bide/group.h>   /* children that never outlive their parent's block */
+#include <bide/sync.h>    /* mutex, rwlock, condition, semaphore, event, barrier, once */
+#include <bide/chan.h>    /* channels */
 #include <bide/io.h>      /* descriptors */
 #include <bide/net.h>     /* sockets */
 #include <bide/coro.h>    /* the bare coroutine */

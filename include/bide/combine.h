@@ -61,6 +61,8 @@ typedef struct bide_case {
 	bide_future *future; /* BIDE_CASE_FUTURE: is done; result has the result, and it counts as taken */
 	bide_result result;
 	bide_time deadline;  /* BIDE_CASE_TIME: the moment has come */
+	struct bide_chan *chan; /* BIDE_CASE_SEND, BIDE_CASE_RECV: as bide_chan_send() and _recv() ... */
+	void *item;             /* ... with this item; err EPIPE: the channel is closed */
 	void *reserved[2];
 } bide_case;
 
@@ -68,7 +70,9 @@ enum {
 	BIDE_CASE_NONE, /* never fires */
 	BIDE_CASE_FUTURE,
 	BIDE_CASE_FD,
-	BIDE_CASE_TIME
+	BIDE_CASE_TIME,
+	BIDE_CASE_SEND,
+	BIDE_CASE_RECV
 };
 
 #define BIDE_TRY 0x1u    /* do not wait: EAGAIN if no case can fire */

@@ -30,6 +30,7 @@ enum {
 	BIDE_REPORT_DEADLOCK = 1, /* nothing could ever run again: each waiting task and its object */
 	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel beyond shutdown_grace */
 	BIDE_REPORT_FAILURE,      /* a task failed and nobody read its outcome */
+	BIDE_REPORT_OWNER_DEAD,   /* a task ended while it held a mutex */
 	BIDE_REPORT_LEAK          /* debug: a joinable task was never joined */
 };
 

@@ -44,6 +44,8 @@ static void finish(struct await_task *task, void *value)
 	scopes_abandon(task);
 	ending_run(task);
 	scopes_abandon(task);
+	if (task->held_locks > 0)
+		task->locks_abandoned(task);
 	conclude(task, value, err);
 }
 

@@ -58,6 +58,9 @@ struct await_task {
 	struct deferred *deferred; /* the latest one */
 	struct local *locals;
 
+	unsigned held_locks;       /* mutexes; counted by the layer sync */
+	void (*locks_abandoned)(struct await_task *task); /* called if it ends with held_locks > 0 */
+
 	struct bide_coro *coro;    /* the innermost one that runs in this task */
 };
 
@@ -67,6 +70,7 @@ struct run {
 	struct memory memory;
 	bide_config config;      /* with the defaults filled in */
 	struct await_task *main;
+	uint64_t serial;         /* of this run in the process: tells its tasks from those of others */
 	uint64_t next_id;
 	unsigned alive;          /* tasks that have not ended */
 	bool is_main_done;

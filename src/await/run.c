@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +182,9 @@ static int check_config(const bide_config *config)
 static void fill_in_defaults(struct run *run, const bide_config *config)
 {
 	static const bide_config defaults = BIDE_CONFIG_INIT;
+	static atomic_uint_least64_t serials;
 	const char *debug = getenv("BIDE_DEBUG");
+	run->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
 	run->config = config ? *config : defaults;
 	if (debug && *debug && strcmp(debug, "0") != 0)
 		run->config.flags |= BIDE_DEBUG;

@@ -11,6 +11,7 @@
 #include <poll.h>
 
 #include "await/record.h"
+#include "await/selectable.h"
 
 #define FEW 8
 #define WAITABLE (POLLIN | POLLOUT | POLLPRI | POLLRDHUP)
@@ -42,6 +43,18 @@ static int check_fd(struct loop *loop, bide_case *c)
 	return 0;
 }
 
+static struct selectable *selectable_of(const bide_case *c)
+{
+	return (struct selectable *)c->chan;
+}
+
+static int check_object(const struct loop *loop, const struct selectable *object)
+{
+	if (!object)
+		return fail_with(EINVAL);
+	return object->loop == loop ? 0 : fail_with(EPERM);
+}
+
 static int check_case(struct loop *loop, bide_case *c)
 {
 	c->err = 0;
@@ -54,6 +67,9 @@ static int check_case(struct loop *loop, bide_case *c)
 		return future_resolve(c->future) ? 0 : -1;
 	case BIDE_CASE_FD:
 		return check_fd(loop, c);
+	case BIDE_CASE_SEND:
+	case BIDE_CASE_RECV:
+		return check_object(loop, selectable_of(c));
 	default:
 		return fail_with(EINVAL);
 	}
@@ -84,6 +100,9 @@ static bool fire(struct loop *loop, bide_case *c)
 		return fire_fd(loop, c);
 	case BIDE_CASE_TIME:
 		return c->deadline <= loop_now(loop);
+	case BIDE_CASE_SEND:
+	case BIDE_CASE_RECV:
+		return selectable_of(c)->ops->fire(c);
 	default:
 		return false;
 	}
@@ -119,6 +138,8 @@ static int enqueue(struct selection *selection, int index)
 	} else if (c->op == BIDE_CASE_FD) {
 		return descriptor_enqueue(loop, record, c->fd, DESCRIPTOR_IN,
 		    poller_events_of_poll(c->events), true);
+	} else if (c->op == BIDE_CASE_SEND || c->op == BIDE_CASE_RECV) {
+		selectable_of(c)->ops->enqueue(c, record);
 	}
 	return 0;
 }
@@ -164,14 +185,15 @@ static int park_on_all(struct selection *selection)
 	return status;
 }
 
-/* The case whose future told the task of its result, or of its end, through the record; -1: none. */
+/* The case that took effect while the task was parked, by what its record was told; -1: none. */
 static int told_one(struct selection *selection, int status)
 {
 	for (int i = 0; i < selection->count; i++) {
 		const struct wait *record = &selection->records[i];
-		if (record->kind != WAIT_FUTURE || !(record->events & FUTURE_TOLD))
+		if (record->kind == WAIT_FD || !(record->events & FUTURE_TOLD))
 			continue;
-		selection->cases[i].result = future_result(record);
+		if (record->kind == WAIT_FUTURE)
+			selection->cases[i].result = future_result(record);
 		selection->cases[i].err = status;
 		return i;
 	}

@@ -71,6 +71,7 @@ static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_
 	task->child = NULL;
 	task->deferred = NULL;
 	task->locals = NULL;
+	task->held_locks = 0;
 	task->coro = NULL;
 }
 

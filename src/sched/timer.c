@@ -31,7 +31,7 @@ void timers_unpledge(struct timers *timers)
 struct timer *timers_pop_expired(struct timers *timers, bide_time now)
 {
 	struct heap_node *node = heap_min(&timers->heap);
-	if (!node || node->key > now)
+	if (!node || node->key > now || node->key == BIDE_NEVER)
 		return NULL;
 	heap_remove(&timers->heap, node);
 	return container_of(node, struct timer, node);

@@ -30,13 +30,18 @@ static inline bool timer_is_armed(const struct timer *timer)
 	return heap_contains(&timer->node);
 }
 
+/* Also at BIDE_NEVER, where it does not expire but can be found: for timers that are the caller's. */
+static inline void timer_arm_always(struct timers *timers, struct timer *timer, bide_time deadline)
+{
+	timer->node.key = deadline;
+	heap_push(&timers->heap, &timer->node);
+}
+
 /* BIDE_NEVER arms nothing. */
 static inline void timer_arm(struct timers *timers, struct timer *timer, bide_time deadline)
 {
-	if (deadline == BIDE_NEVER)
-		return;
-	timer->node.key = deadline;
-	heap_push(&timers->heap, &timer->node);
+	if (deadline != BIDE_NEVER)
+		timer_arm_always(timers, timer, deadline);
 }
 
 static inline void timer_disarm(struct timers *timers, struct timer *timer)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: how objects of higher layers (channels) take part in bide_select(). */
+#ifndef AWAIT_SELECTABLE_H
+#define AWAIT_SELECTABLE_H
+
+#include <bide/combine.h>
+
+#include "sched/wait.h"
+
+struct loop;
+
+/* What such an object begins with. */
+struct selectable {
+	const struct selectable_ops *ops;
+	struct loop *loop;
+};
+
+struct selectable_ops {
+	/* Does what the case asks for if that needs no waiting. True if it fired; the case's err tells how. */
+	bool (*fire)(bide_case *c);
+	/* Queues a wait record for it. Whoever serves the record does all the case asks for, sets
+	 * FUTURE_TOLD in its events, and wakes its task with the case's err. */
+	void (*enqueue)(bide_case *c, struct wait *record);
+};
+
+#endif

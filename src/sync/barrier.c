@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sync: the barrier. Who has arrived is who stands in line. */
+#include <bide/sync.h>
+
+#include "sync/line.h"
+
+struct barrier {
+	struct list line;
+	unsigned n;       /* 0: not initialized */
+	unsigned arrived; /* length of line */
+	bool is_aborted;
+};
+
+_Static_assert(sizeof(struct barrier) <= sizeof(bide_barrier), "bide_barrier.opaque");
+
+int bide_barrier_init(bide_barrier *public_barrier, unsigned n)
+{
+	struct barrier *barrier = (struct barrier *)public_barrier;
+	if (!barrier || n == 0 || n > INT32_MAX)
+		return sync_fail(EINVAL);
+	*barrier = (struct barrier){ .n = n };
+	return 0;
+}
+
+/* Everybody leaves; each is told its place, or why. */
+static void release_all(struct barrier *barrier, int status)
+{
+	struct wait *next;
+	int place = 0;
+	while ((next = line_head(&barrier->line))) {
+		next->detail = place++;
+		task_wake(next->task, status);
+	}
+	barrier->arrived = 0;
+}
+
+int bide_barrier_wait(bide_barrier *public_barrier)
+{
+	struct barrier *barrier = (struct barrier *)public_barrier;
+	if (!barrier || barrier->n == 0)
+		return sync_fail(EINVAL);
+	struct task *self = checkpoint();
+	if (!self || line_check(&barrier->line) < 0)
+		return -1;
+	if (barrier->is_aborted)
+		return sync_fail(EPIPE);
+	if (barrier->arrived + 1 == barrier->n) {
+		release_all(barrier, 0);
+		return (int)barrier->n - 1;
+	}
+	barrier->arrived++;
+	int status = line_wait(self, &barrier->line, WAIT_BARRIER, barrier, 0);
+	if (!status)
+		return self->wait.detail;
+	if (status != EPIPE)
+		barrier->arrived--;
+	return sync_fail(status);
+}
+
+int bide_barrier_abort(bide_barrier *public_barrier)
+{
+	struct barrier *barrier = (struct barrier *)public_barrier;
+	if (!barrier)
+		return sync_fail(EINVAL);
+	if (line_check(&barrier->line) < 0)
+		return -1;
+	barrier->is_aborted = true;
+	release_all(barrier, EPIPE);
+	return 0;
+}
+
+int bide_barrier_destroy(bide_barrier *public_barrier)
+{
+	struct barrier *barrier = (struct barrier *)public_barrier;
+	if (!barrier)
+		return sync_fail(EINVAL);
+	if (!list_is_empty(&barrier->line))
+		return sync_fail(EBUSY);
+	*barrier = (struct barrier){ .n = 0 };
+	return 0;
+}

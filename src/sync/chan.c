@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sync: channels. Senders and receivers wait in two lines, of which one at least is empty. An item
+ * goes straight from a sender to a waiting receiver, else into the buffer, else its sender waits; so
+ * the buffer is full while a sender waits, and empty while a receiver does. Whoever serves a waiter
+ * copies the item first and wakes then: a waiter that was served has its item, whatever comes after. */
+#include <bide/chan.h>
+
+#include <string.h>
+
+#include "await/selectable.h"
+#include "sync/line.h"
+
+struct bide_chan {
+	struct selectable selectable;
+	size_t item_size;
+	size_t capacity;
+	size_t length;          /* items buffered */
+	size_t first;           /* index of the oldest */
+	struct list senders;    /* wait records; slot is the item */
+	struct list receivers;  /* wait records; slot is where the item goes */
+	void (*drop)(void *item);
+	unsigned references;
+	bool is_closed;
+	char buffer[];
+};
+
+/* ---- the buffer ----------------------------------------------------------------------------------- */
+
+static void *place(bide_chan *chan, size_t index)
+{
+	return chan->buffer + (chan->first + index) % chan->capacity * chan->item_size;
+}
+
+static void copy_item(const bide_chan *chan, void *to, const void *from)
+{
+	if (chan->item_size > 0)
+		memcpy(to, from, chan->item_size);
+}
+
+static void push(bide_chan *chan, const void *item)
+{
+	copy_item(chan, place(chan, chan->length), item);
+	chan->length++;
+}
+
+static void pop(bide_chan *chan, void *item)
+{
+	copy_item(chan, item, place(chan, 0));
+	chan->first = (chan->first + 1) % chan->capacity;
+	chan->length--;
+}
+
+static void drop_buffered(bide_chan *chan)
+{
+	while (chan->length > 0) {
+		void *item = place(chan, 0);
+		if (chan->drop)
+			chan->drop(item);
+		chan->first = (chan->first + 1) % chan->capacity;
+		chan->length--;
+	}
+}
+
+/* ---- serving -------------------------------------------------------------------------------------- */
+
+static void tell(struct wait *wait, int status)
+{
+	wait->events |= FUTURE_TOLD;
+	task_wake(wait->task, status);
+}
+
+static void tell_all(struct list *line, int status)
+{
+	struct wait *next;
+	while ((next = line_head(line)))
+		tell(next, status);
+}
+
+/* 0 sent, EPIPE, or EAGAIN. */
+static int try_send(bide_chan *chan, const void *item)
+{
+	if (chan->is_closed)
+		return EPIPE;
+	struct wait *receiver = line_head(&chan->receivers);
+	if (receiver) {
+		copy_item(chan, receiver->slot, item);
+		tell(receiver, 0);
+		return 0;
+	}
+	if (chan->length == chan->capacity)
+		return EAGAIN;
+	push(chan, item);
+	return 0;
+}
+
+/* 0 received, EPIPE, or EAGAIN. The room that is made is the first waiting sender's. */
+static int try_recv(bide_chan *chan, void *item)
+{
+	struct wait *sender = line_head(&chan->senders);
+	if (chan->length > 0) {
+		pop(chan, item);
+		if (sender) {
+			push(chan, sender->slot);
+			tell(sender, 0);
+		}
+		return 0;
+	}
+	if (sender) {
+		copy_item(chan, item, sender->slot);
+		tell(sender, 0);
+		return 0;
+	}
+	return chan->is_closed ? EPIPE : EAGAIN;
+}
+
+/* ---- in bide_select -------------------------------------------------------------------------------- */
+
+static bool fire(bide_case *c)
+{
+	int err = c->op == BIDE_CASE_SEND ? try_send(c->chan, c->item) : try_recv(c->chan, c->item);
+	c->err = err == EAGAIN ? 0 : err;
+	return err != EAGAIN;
+}
+
+static void enqueue(bide_case *c, struct wait *record)
+{
+	record->kind = WAIT_CHAN;
+	record->object = c->chan;
+	record->slot = c->item;
+	list_push_tail(c->op == BIDE_CASE_SEND ? &c->chan->senders : &c->chan->receivers, &record->link);
+}
+
+static const struct selectable_ops ops = { fire, enqueue };
+
+/* ---- the public calls ------------------------------------------------------------------------------ */
+
+bide_chan *bide_chan_new(size_t item_size, size_t capacity, unsigned flags, void (*drop)(void *item))
+{
+	struct loop *loop = loop_current;
+	size_t bytes;
+	if (!loop || flags || __builtin_mul_overflow(item_size, capacity, &bytes) || bytes > SIZE_MAX / 2) {
+		errno = loop ? EINVAL : EPERM;
+		return NULL;
+	}
+	bide_chan *chan = memory_alloc(loop->memory, sizeof *chan + bytes);
+	if (!chan)
+		return NULL;
+	chan->selectable = (struct selectable){ &ops, loop };
+	chan->item_size = item_size;
+	chan->capacity = capacity;
+	chan->drop = drop;
+	chan->references = 1;
+	return chan;
+}
+
+static int check_chan(const bide_chan *chan)
+{
+	if (!chan)
+		return sync_fail(EINVAL);
+	return chan->selectable.loop == loop_current ? 0 : sync_fail(EPERM);
+}
+
+static int check_item(const bide_chan *chan, const void *item)
+{
+	if (check_chan(chan) < 0)
+		return -1;
+	return item || chan->item_size == 0 ? 0 : sync_fail(EINVAL);
+}
+
+static int wait_with_item(struct task *self, struct list *line, bide_chan *chan, void *item)
+{
+	wait_begin(self, line, WAIT_CHAN, chan)->slot = item;
+	int status = park(self, BIDE_NEVER);
+	return status ? sync_fail(status) : 0;
+}
+
+int bide_chan_send(bide_chan *chan, const void *item)
+{
+	if (check_item(chan, item) < 0)
+		return -1;
+	struct task *self = checkpoint();
+	if (!self)
+		return -1;
+	int err = try_send(chan, item);
+	if (err == EAGAIN)
+		return wait_with_item(self, &chan->senders, chan, (void *)(uintptr_t)item);
+	return err ? sync_fail(err) : 0;
+}
+
+int bide_chan_recv(bide_chan *chan, void *item)
+{
+	if (check_item(chan, item) < 0)
+		return -1;
+	struct task *self = checkpoint();
+	if (!self)
+		return -1;
+	int err = try_recv(chan, item);
+	if (err == EAGAIN)
+		return wait_with_item(self, &chan->receivers, chan, item);
+	return err ? sync_fail(err) : 0;
+}
+
+int bide_chan_trysend(bide_chan *chan, const void *item)
+{
+	if (check_item(chan, item) < 0)
+		return -1;
+	int err = try_send(chan, item);
+	return err ? sync_fail(err) : 0;
+}
+
+int bide_chan_tryrecv(bide_chan *chan, void *item)
+{
+	if (check_item(chan, item) < 0)
+		return -1;
+	int err = try_recv(chan, item);
+	return err ? sync_fail(err) : 0;
+}
+
+int bide_chan_close(bide_chan *chan, unsigned flags)
+{
+	if (check_chan(chan) < 0)
+		return -1;
+	if (flags & ~BIDE_DISCARD)
+		return sync_fail(EINVAL);
+	if (!chan->is_closed) {
+		chan->is_closed = true;
+		tell_all(&chan->senders, EPIPE);
+		tell_all(&chan->receivers, EPIPE);
+	}
+	if (flags & BIDE_DISCARD)
+		drop_buffered(chan);
+	return 0;
+}
+
+bool bide_chan_is_closed(const bide_chan *chan)
+{
+	return chan && chan->is_closed;
+}
+
+size_t bide_chan_len(const bide_chan *chan)
+{
+	return chan ? chan->length : 0;
+}
+
+bide_chan *bide_chan_ref(bide_chan *chan)
+{
+	if (check_chan(chan) < 0)
+		return NULL;
+	chan->references++;
+	return chan;
+}
+
+void bide_chan_unref(bide_chan *chan)
+{
+	if (check_chan(chan) < 0 || --chan->references > 0)
+		return;
+	bide_chan_close(chan, BIDE_DISCARD);
+	memory_free(chan->selectable.loop->memory, chan, sizeof *chan + chan->item_size * chan->capacity);
+}

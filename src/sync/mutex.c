@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sync: the mutex. Ownership is handed over by unlock; the new owner may run later, but nobody
+ * comes between. The record of the owner tells whether it has ended without unlocking. */
+#include "sync/mutex.h"
+
+#include "await/record.h"
+
+bool mutex_is_held_by(const struct mutex *mutex, const struct await_task *task)
+{
+	return mutex->owner == task && mutex->owner_id == task->id &&
+	    mutex->run_serial == run_of(task->task.loop)->serial;
+}
+
+/* ---- owners that end ------------------------------------------------------------------------------ */
+
+static void hand_over_if_abandoned(void *record, void *arg)
+{
+	const struct await_task *waiter = record, *owner = arg;
+	if (!record_is_live(waiter) || waiter->task.state != TASK_SUSPENDED || waiter->task.wait.kind != WAIT_MUTEX)
+		return;
+	struct mutex *mutex = (struct mutex *)(uintptr_t)waiter->task.wait.object;
+	if (mutex_is_held_by(mutex, owner))
+		mutex_hand_over(mutex, EOWNERDEAD);
+}
+
+/* A task ends with locks held. Which, it does not know: only mutexes that somebody waits for are sure to
+ * exist still, and they are found through their waiters. */
+static void locks_abandoned(struct await_task *owner)
+{
+	char label[TASK_LABEL_SIZE];
+	run_report(run_of(owner->task.loop), BIDE_REPORT_OWNER_DEAD,
+	    "task %s ended while holding %u mutex%s", task_label(owner, label), owner->held_locks,
+	    owner->held_locks == 1 ? "" : "es");
+	slab_each(&owner->task.loop->tasks, hand_over_if_abandoned, owner);
+}
+
+static bool is_owner_dead(const struct mutex *mutex)
+{
+	return !record_is_live(mutex->owner) || mutex->owner->id != mutex->owner_id ||
+	    mutex->owner->done.is_done;
+}
+
+/* ---- taking and giving ------------------------------------------------------------------------------ */
+
+static void take(struct mutex *mutex, struct await_task *task)
+{
+	mutex->owner = task;
+	mutex->owner_id = task->id;
+	mutex->run_serial = run_of(task->task.loop)->serial;
+	task->held_locks++;
+	task->locks_abandoned = locks_abandoned;
+}
+
+void mutex_hand_over(struct mutex *mutex, int status)
+{
+	struct wait *next = line_head(&mutex->line);
+	mutex->owner = NULL;
+	if (!next)
+		return;
+	take(mutex, await_task_of(next->task));
+	task_wake(next->task, status);
+}
+
+void mutex_requeue(struct mutex *mutex, struct wait *wait)
+{
+	if (!mutex->owner) {
+		take(mutex, await_task_of(wait->task));
+		task_wake(wait->task, 0);
+		return;
+	}
+	wait->kind = WAIT_MUTEX;
+	wait->object = mutex;
+	wait->is_shielded = 1;
+	list_push_tail(&mutex->line, &wait->link);
+}
+
+int mutex_lock_shielded(struct mutex *mutex, struct task *self)
+{
+	while (!mutex_is_held_by(mutex, await_task_of(self))) {
+		if (!mutex->owner) {
+			take(mutex, await_task_of(self));
+			return 0;
+		}
+		struct wait *wait = wait_begin(self, &mutex->line, WAIT_MUTEX, mutex);
+		wait->is_shielded = 1;
+		if (park(self, BIDE_NEVER) == EOWNERDEAD)
+			return EOWNERDEAD;
+	}
+	return 0;
+}
+
+/* Takes it if that needs no waiting: 0, EOWNERDEAD (taken too), EDEADLK, EPERM, or EBUSY. */
+static int try_take(struct mutex *mutex, struct await_task *self)
+{
+	if (!mutex->owner) {
+		take(mutex, self);
+		return 0;
+	}
+	if (mutex_is_held_by(mutex, self))
+		return EDEADLK;
+	if (mutex->run_serial != run_of(self->task.loop)->serial)
+		return EPERM;
+	if (!is_owner_dead(mutex))
+		return EBUSY;
+	take(mutex, self);
+	return EOWNERDEAD;
+}
+
+int bide_mutex_lock(bide_mutex *public_mutex)
+{
+	struct mutex *mutex = (struct mutex *)public_mutex;
+	if (!mutex)
+		return sync_fail(EINVAL);
+	struct task *self = checkpoint();
+	if (!self)
+		return -1;
+	int err = try_take(mutex, await_task_of(self));
+	if (err == EBUSY)
+		err = line_wait(self, &mutex->line, WAIT_MUTEX, mutex, 0);
+	return err ? sync_fail(err) : 0;
+}
+
+int bide_mutex_trylock(bide_mutex *public_mutex)
+{
+	struct mutex *mutex = (struct mutex *)public_mutex;
+	struct await_task *self = await_current();
+	if (!self || !mutex)
+		return self ? sync_fail(EINVAL) : -1;
+	int err = try_take(mutex, self);
+	return err ? sync_fail(err) : 0;
+}
+
+int bide_mutex_unlock(bide_mutex *public_mutex)
+{
+	struct mutex *mutex = (struct mutex *)public_mutex;
+	struct await_task *self = await_current();
+	if (!self || !mutex)
+		return self ? sync_fail(EINVAL) : -1;
+	if (!mutex_is_held_by(mutex, self))
+		return sync_fail(EPERM);
+	self->held_locks--;
+	mutex_hand_over(mutex, 0);
+	return 0;
+}
+
+int bide_mutex_destroy(bide_mutex *public_mutex)
+{
+	struct mutex *mutex = (struct mutex *)public_mutex;
+	if (!mutex)
+		return sync_fail(EINVAL);
+	if (mutex->owner || !list_is_empty(&mutex->line))
+		return sync_fail(EBUSY);
+	*mutex = (struct mutex){ 0 };
+	return 0;
+}

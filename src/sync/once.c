@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sync: once: a single flight at a time, until one succeeds. */
+#include <bide/sync.h>
+
+#include "sync/line.h"
+
+struct once {
+	struct list line;
+	struct await_task *runner; /* NULL: nobody is at it */
+	bool is_done;
+};
+
+_Static_assert(sizeof(struct once) <= sizeof(bide_once), "bide_once.opaque");
+
+/* The runner is through: all may go, or the next one tries. */
+static void pass_on(struct once *once)
+{
+	struct wait *next;
+	once->runner = NULL;
+	if (once->is_done) {
+		while ((next = line_head(&once->line)))
+			task_wake(next->task, 0);
+		return;
+	}
+	next = line_head(&once->line);
+	if (!next)
+		return;
+	once->runner = await_task_of(next->task);
+	task_wake(next->task, 0);
+}
+
+static int run(struct once *once, int (*fn)(void *arg), void *arg)
+{
+	int result = fn(arg);
+	int saved = errno;
+	once->is_done = result >= 0;
+	pass_on(once);
+	errno = saved;
+	return result < 0 ? -1 : 0;
+}
+
+int bide_once_run(bide_once *public_once, int (*fn)(void *arg), void *arg)
+{
+	struct once *once = (struct once *)public_once;
+	if (!once || !fn)
+		return sync_fail(EINVAL);
+	struct task *self = checkpoint();
+	if (!self || line_check(&once->line) < 0)
+		return -1;
+	if (once->is_done)
+		return 0;
+	if (once->runner == await_task_of(self))
+		return sync_fail(EDEADLK);
+	if (!once->runner) {
+		once->runner = await_task_of(self);
+		return run(once, fn, arg);
+	}
+	int status = line_wait(self, &once->line, WAIT_ONCE, once, 0);
+	if (status)
+		return sync_fail(status);
+	return once->is_done ? 0 : run(once, fn, arg);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sync: the semaphore. Permits go to the line first, strictly in order: a big request at its head
+ * is not starved by small ones behind it. */
+#include <bide/sync.h>
+
+#include <limits.h>
+
+#include "sync/line.h"
+
+struct sem {
+	struct list line; /* detail: how many are wanted */
+	int value;
+	int max;          /* 0: no limit */
+};
+
+_Static_assert(sizeof(struct sem) <= sizeof(bide_sem), "bide_sem.opaque");
+
+int bide_sem_init(bide_sem *public_sem, int value, int max)
+{
+	struct sem *sem = (struct sem *)public_sem;
+	if (!sem || value < 0 || max < 0 || (max > 0 && value > max))
+		return sync_fail(EINVAL);
+	*sem = (struct sem){ .value = value, .max = max };
+	return 0;
+}
+
+static void serve(struct sem *sem)
+{
+	struct wait *next;
+	while ((next = line_head(&sem->line)) && next->detail <= sem->value) {
+		sem->value -= next->detail;
+		task_wake(next->task, 0);
+	}
+}
+
+static int check(const struct sem *sem, int n)
+{
+	return !sem || n < 1 || (sem->max > 0 && n > sem->max) ? sync_fail(EINVAL) : 0;
+}
+
+static bool try_take(struct sem *sem, int n)
+{
+	if (!list_is_empty(&sem->line) || sem->value < n)
+		return false;
+	sem->value -= n;
+	return true;
+}
+
+int bide_sem_acquire(bide_sem *public_sem, int n)
+{
+	struct sem *sem = (struct sem *)public_sem;
+	if (check(sem, n) < 0)
+		return -1;
+	struct task *self = checkpoint();
+	if (!self || line_check(&sem->line) < 0)
+		return -1;
+	if (try_take(sem, n))
+		return 0;
+	int status = line_wait(self, &sem->line, WAIT_SEM, sem, n);
+	if (!status)
+		return 0;
+	serve(sem); /* the one that left may have held smaller requests up */
+	return sync_fail(status);
+}
+
+int bide_sem_tryacquire(bide_sem *public_sem, int n)
+{
+	struct sem *sem = (struct sem *)public_sem;
+	if (check(sem, n) < 0 || line_check(&sem->line) < 0)
+		return -1;
+	return try_take(sem, n) ? 0 : sync_fail(EAGAIN);
+}
+
+int bide_sem_release(bide_sem *public_sem, int n)
+{
+	struct sem *sem = (struct sem *)public_sem;
+	if (!sem || n < 1)
+		return sync_fail(EINVAL);
+	if (line_check(&sem->line) < 0)
+		return -1;
+	int limit = sem->max > 0 ? sem->max : INT_MAX;
+	if (n > limit - sem->value)
+		return sync_fail(EOVERFLOW);
+	sem->value += n;
+	serve(sem);
+	return 0;
+}
+
+int bide_sem_value(const bide_sem *sem)
+{
+	return sem ? ((const struct sem *)sem)->value : sync_fail(EINVAL);
+}
+
+int bide_sem_destroy(bide_sem *public_sem)
+{
+	struct sem *sem = (struct sem *)public_sem;
+	if (!sem)
+		return sync_fail(EINVAL);
+	if (!list_is_empty(&sem->line))
+		return sync_fail(EBUSY);
+	*sem = (struct sem){ .value = 0 };
+	return 0;
+}
