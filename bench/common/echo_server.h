@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * Part of bide's benchmarks: the echo servers that are compared, and the process each runs in. */
+#ifndef BENCH_ECHO_SERVER_H
+#define BENCH_ECHO_SERVER_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "bench.h"
+
+/* More than the largest message, so that a read that takes all there is comes back short, and the
+ * servers that know that a short read has drained the socket need not look again. */
+#define ECHO_SHARED_BUFFER (64 * 1024)
+#define ECHO_STACK_BUFFER (16 * 1024)
+
+typedef struct echo_server {
+	const char *name;
+	void (*serve)(int listener); /* returns only when it cannot go on, with errno set */
+	bool limited;                /* may be unable to hold ten thousand connections */
+} echo_server;
+
+extern const echo_server echo_epoll;    /* a raw edge-triggered loop: the floor */
+extern const echo_server echo_bide;     /* a task a connection, one buffer for all */
+extern const echo_server echo_bide_own; /* a task a connection, a buffer on each stack */
+extern const echo_server echo_threads;  /* a thread a connection, a buffer on each stack */
+
+/* A server in a process of its own, pinned to the first CPU; it dies with this one. */
+typedef struct echo_process {
+	pid_t pid;
+	int port; /* on 127.0.0.1 */
+	clockid_t cpu_clock;
+} echo_process;
+
+echo_process echo_start(const echo_server *server);
+void echo_stop(const echo_process *process);
+
+/* ns it has used so far, all its threads, once it has nothing more to do: the last answers may be
+ * there before the server has closed their connections and gone to sleep. */
+int64_t echo_cpu_when_idle(const echo_process *process);
+
+double echo_memory(const echo_process *process); /* KiB: resident pages and page tables */
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ * Part of bide's benchmarks: handing over, tasks against threads; and what threads are better at.
+ *
+ * A hop is one hand-over. On one CPU both sides are counted in CPU time. On two CPUs threads sleep
+ * and wake, so there it is wall time. The last group computes on two CPUs, where threads win: one
+ * loop has one CPU. Creation is outside the clock, except in that last group, where it is in the
+ * clock on both sides and small. */
+#include <pthread.h>
+
+#include <bide/loop.h>
+#include <bide/task.h>
+
+#include "common/bench.h"
+#include "common/pingpong.h"
+#include "common/ring.h"
+
+#define TASKS "2 tasks, bide_yield"
+
+static double task_hops(const bench_case *self, uint64_t count)
+{
+	static bide_fn *const plain[] = { ring_plain_body };
+	return ring_measure(self, 2, plain, 1, count);
+}
+
+static double hops_on_one_cpu(const bench_case *self, uint64_t count)
+{
+	return pingpong_measure(self, (pingpong_kind)self->number, false, count);
+}
+
+static double hops_on_two_cpus(const bench_case *self, uint64_t count)
+{
+	return pingpong_measure(self, (pingpong_kind)self->number, true, count);
+}
+
+static bench_case one_cpu[] = {
+	{ .name = TASKS, .run = task_hops },
+	{ .name = "sched_yield, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_SCHED_YIELD,
+	  .vs = TASKS },
+	{ .name = "futex, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_FUTEX, .vs = TASKS },
+	{ .name = "condvar, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_CONDVAR, .vs = TASKS },
+	{ .name = "pipe, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_PIPE, .vs = TASKS },
+};
+
+#define TASKS_WALL TASKS ", wall time"
+
+static bench_case two_cpus[] = {
+	{ .name = TASKS_WALL, .run = task_hops, .clock = BENCH_WALL },
+	{ .name = "spinning, two CPUs", .run = hops_on_two_cpus, .number = PINGPONG_SPIN,
+	  .clock = BENCH_WALL, .vs = TASKS_WALL },
+	{ .name = "sched_yield, two CPUs", .run = hops_on_two_cpus, .number = PINGPONG_SCHED_YIELD,
+	  .clock = BENCH_WALL, .vs = TASKS_WALL },
+	{ .name = "futex, two CPUs", .run = hops_on_two_cpus, .number = PINGPONG_FUTEX,
+	  .clock = BENCH_WALL, .vs = TASKS_WALL },
+	{ .name = "condvar, two CPUs", .run = hops_on_two_cpus, .number = PINGPONG_CONDVAR,
+	  .clock = BENCH_WALL, .vs = TASKS_WALL },
+	{ .name = "pipe, two CPUs", .run = hops_on_two_cpus, .number = PINGPONG_PIPE,
+	  .clock = BENCH_WALL, .vs = TASKS_WALL },
+};
+
+#define STEPS 4000000
+
+/* Two lots of arithmetic, one a worker. */
+struct lot {
+	uint64_t steps;
+	uint64_t sum;
+};
+
+static void *compute(void *arg)
+{
+	struct lot *lot = arg;
+	uint64_t sum = lot->sum;
+	for (uint64_t i = 0; i < lot->steps; i++)
+		sum = sum * UINT64_C(6364136223846793005) + i;
+	lot->sum = sum;
+	return lot;
+}
+
+static void *compute_in_tasks(void *arg)
+{
+	struct lot *lots = arg;
+	bide_task *first = bide_spawn(compute, &lots[0]);
+	bide_task *second = bide_spawn(compute, &lots[1]);
+	bool joined = first && second && bide_join(first, NULL) == 0 && bide_join(second, NULL) == 0;
+	return joined ? lots : NULL;
+}
+
+static double task_computing(const bench_case *self, uint64_t count)
+{
+	struct lot lots[2] = { { count / 2, 1 }, { count / 2, 2 } };
+	bide_result result;
+	int64_t start = bench_now(self->clock);
+	bool worked = bide_run(compute_in_tasks, lots, NULL, &result) == 0 && result.value;
+	double spent = (double)(bench_now(self->clock) - start);
+	return worked ? spent : -1;
+}
+
+static void *compute_on_second_cpu(void *arg)
+{
+	bench_pin(bench_options.cpu[1]);
+	return compute(arg);
+}
+
+static double thread_computing(const bench_case *self, uint64_t count)
+{
+	struct lot lots[2] = { { count / 2, 1 }, { count / 2, 2 } };
+	pthread_t second;
+	int64_t start = bench_now(self->clock);
+	if (pthread_create(&second, NULL, compute_on_second_cpu, &lots[1]) != 0)
+		return -1;
+	compute(&lots[0]);
+	pthread_join(second, NULL);
+	return (double)(bench_now(self->clock) - start);
+}
+
+static bench_case computing[] = {
+	{ .name = "computing, 2 tasks", .run = task_computing, .clock = BENCH_WALL, .count = STEPS },
+	{ .name = "computing, 2 threads, two CPUs", .run = thread_computing, .clock = BENCH_WALL,
+	  .count = STEPS, .vs = "computing, 2 tasks" },
+};
+
+int main(int argc, char **argv)
+{
+	bench_begin(argc, argv, "threads", "handing over: tasks against threads");
+	bench_group("a hop, both on one CPU", one_cpu, sizeof one_cpu / sizeof *one_cpu);
+	if (bench_options.cpus > 1) {
+		bench_group("a hop, threads on two CPUs", two_cpus, sizeof two_cpus / sizeof *two_cpus);
+		bench_group("a step of computing, shared between two: here threads win", computing,
+			    sizeof computing / sizeof *computing);
+	} else {
+		bench_note("  one CPU only: nothing to compare on two");
+	}
+	bench_bar("sched_yield, one CPU", BENCH_RATIO_AT_LEAST, 300);
+	bench_bar("condvar, one CPU", BENCH_RATIO_AT_LEAST, 500);
+	return bench_end();
+}
