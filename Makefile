@@ -86,7 +86,9 @@ LIBSO   := $(O)/libbide.so.0
 
 T       ?= test_*
 TESTS   := $(sort $(wildcard $(foreach t,$(basename $(T)),test/$t.c test/$t.cpp test/$t.sh)))
-TESTS   := $(if $(VALGRIND),$(filter test/%,$(shell grep -L 'valgrind: skip' $(TESTS) /dev/null)),$(TESTS))
+ifdef VALGRIND
+TESTS   := $(filter %.c %.cpp,$(shell grep -L 'valgrind: skip' $(TESTS) /dev/null))
+endif
 TEST_C   := $(call program,%.c,%,$(TESTS))
 TEST_CXX := $(call program,%.cpp,%,$(TESTS))
 TEST_SH  := $(filter %.sh,$(TESTS))

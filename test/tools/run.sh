@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh PROGRAM...: runs every program, one after the other since many of them look at the clock,
+# goes on after a failure, and ends with a list of those that failed.
+#
+# Read from the environment:
+#   RUNNER            what a compiled program is started with: an emulator, memcheck
+#   ARGS              arguments for each program
+#   SAN               the sanitizers that it was compiled with
+#   BIDE_TEST_SCALE   how much slower than a plain native build; tests multiply time limits by it
+#   TEST_TIMEOUT      seconds after which a program counts as hung
+# The rest is for the tests, which inherit it.
+
+: "${BIDE_TEST_SCALE:=1}" "${RUNNER:=}" "${ARGS:=}" "${SAN:=}"
+if [ "$BIDE_TEST_SCALE" = 1 ]; then
+	: "${TEST_TIMEOUT:=300}" "${CK_DEFAULT_TIMEOUT:=60}"
+else
+	: "${TEST_TIMEOUT:=600}" "${CK_DEFAULT_TIMEOUT:=300}"
+fi
+export BIDE_TEST_SCALE RUNNER SAN CK_DEFAULT_TIMEOUT
+
+# Under an emulator libcheck waits for ever for the process it forked; under memcheck each fork would
+# report its own leaks.
+[ -z "$RUNNER" ] || export CK_FORK="${CK_FORK:-no}"
+
+# An allocation that cannot be served must fail as it would without a sanitizer.
+common=allocator_may_return_null=1
+export ASAN_OPTIONS="$common:detect_stack_use_after_return=1:strict_string_checks=1:$ASAN_OPTIONS"
+export UBSAN_OPTIONS="print_stacktrace=1:$UBSAN_OPTIONS"
+suppressions=test/suppressions/thread
+[ ! -f $suppressions ] || common=$common:suppressions=$suppressions
+export TSAN_OPTIONS="$common:$TSAN_OPTIONS"
+
+# An older ThreadSanitizer does not start where the kernel spreads addresses more widely than it knew.
+fixed=
+case $SAN in
+*thread*) if setarch "$(uname -m)" -R true 2>/dev/null; then fixed="setarch $(uname -m) -R"; fi ;;
+esac
+
+failed=
+count=0
+for program; do
+	count=$((count + 1))
+	case $program in
+	*.sh) timeout -k 5 "$TEST_TIMEOUT" $fixed sh "$program" ;;
+	*) timeout -k 5 "$TEST_TIMEOUT" $fixed $RUNNER "$program" $ARGS ;;
+	esac
+	code=$?
+	case $code in
+	0) continue ;;
+	124 | 137) why="hung: stopped after $TEST_TIMEOUT s" ;;
+	*) why="exit status $code" ;;
+	esac
+	printf '%s: %s\n' "$program" "$why"
+	failed="$failed  $program ($why)
+"
+done
+
+if [ -n "$failed" ]; then
+	printf '\nFAILED, of %s programs:\n%s' "$count" "$failed"
+	exit 1
+fi
+printf '%s programs, none failed\n' "$count" >&2
