@@ -13,6 +13,10 @@
 #define CONTEXT_FLOAT_CONTROL_0 0
 #define CONTEXT_FLOAT_CONTROL_1 0
 
+/* The first call of a function through the procedure linkage table saves the vector registers: here
+ * only those that carry arguments. */
+#define CONTEXT_BINDING_SAVES_VECTORS 0
+
 /* Unwind rules for the two instructions of a switch that stand between the stacks: x29 is the
  * target's already, so the backtrace is the target's too, as if it had called this place.
  *     CFA (the caller's sp)    x9

@@ -99,6 +99,23 @@ context_switch:
 	.size	context_switch, .-context_switch
 
 /*
+ * The return of functions marked CONTEXT_RETURNS_BY_JUMP; the compiler chooses the name. rcx is free
+ * at a return. A return address has no landing pad; notrack says that this is meant.
+ */
+	.globl	__x86_return_thunk
+	.hidden	__x86_return_thunk
+	.type	__x86_return_thunk, @function
+	.balign	32
+__x86_return_thunk:
+	.cfi_startproc
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %rcx
+	notrack jmp *%rcx
+	.cfi_endproc
+	.size	__x86_return_thunk, .-__x86_return_thunk
+
+/*
  *   context_entry: rsp -> 0 function, 8 argument; rsp is a multiple of 16, rbp is 0.
  * The call leaves rsp + 8 a multiple of 16 at the function's entry. The undefined rip tells every
  * unwinder that there is no caller. The nop is for unwinders that look one byte before an address
@@ -120,23 +137,6 @@ context_entry:
 	ud2
 	.cfi_endproc
 	.size	context_entry, .-context_entry
-
-/*
- * The return of functions marked CONTEXT_RETURNS_BY_JUMP; the compiler chooses the name. rcx is free
- * at a return. A return address has no landing pad; notrack says that this is meant.
- */
-	.globl	__x86_return_thunk
-	.hidden	__x86_return_thunk
-	.type	__x86_return_thunk, @function
-	.balign	32
-__x86_return_thunk:
-	.cfi_startproc
-	popq	%rcx
-	.cfi_adjust_cfa_offset -8
-	.cfi_register %rip, %rcx
-	notrack jmp *%rcx
-	.cfi_endproc
-	.size	__x86_return_thunk, .-__x86_return_thunk
 
 	.section .note.GNU-stack, "", @progbits
 

@@ -14,6 +14,9 @@
 #define CONTEXT_FLOAT_CONTROL_0 0x1f80
 #define CONTEXT_FLOAT_CONTROL_1 0x037f
 
+/* The first call of a function through the procedure linkage table saves the vector registers. */
+#define CONTEXT_BINDING_SAVES_VECTORS 1
+
 /* Unwind rules for the two instructions of a switch that stand between the stacks: rbp is the
  * target's already, so the backtrace is the target's too, as if it had called this place.
  *     CFA (the caller's rsp)   the word at rsi + CONTEXT_SP      DW_OP_breg4 0, DW_OP_deref

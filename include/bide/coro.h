@@ -11,7 +11,8 @@ BIDE_BEGIN
 
 typedef struct bide_coro bide_coro;
 
-/* stack_size as in bide_task_attr; 0 is the default, 48 KiB. The body starts at the first resume.
+/* stack_size as in bide_task_attr; 0 is the default, as in bide_config. The body starts at the first
+ * resume.
  * Errors: EINVAL body is NULL or the size is out of range; ENOMEM. [T] */
 BIDE_API bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size);
 
@@ -28,6 +29,10 @@ BIDE_API int bide_coro_resume(bide_coro *coro, void *in, void **out);
  * NULL with EPERM outside a coroutine; NULL with ECANCELED when bide_coro_close() asks it to end,
  * and at each call after that. errno is not touched otherwise. */
 BIDE_API void *bide_coro_yield(void *out);
+
+/* True in a body that bide_coro_close() has asked to end: NULL from bide_coro_yield() was not sent by a
+ * resumer. For generators that are sent nothing: `while (!bide_coro_closing())`. */
+BIDE_API bool bide_coro_closing(void);
 
 enum {
 	BIDE_CORO_CREATED,

@@ -2,6 +2,8 @@
  * Part of bide: descriptors of any kind. Names and arguments are those of the POSIX calls; a call
  * tries first and parks only if it would block. EINTR and EAGAIN never reach the caller.
  *
+ * (So a background job that reads its terminal gets SIGTTIN, as any program does.)
+ *
  * A descriptor may be anything and need not be non-blocking: its flags are left as they are, except
  * for listening and connecting sockets (bide/net.h). The loop remembers descriptors; close them with
  * bide_close(), or tell it with bide_fd_forget() before something else closes them. One that was

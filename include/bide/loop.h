@@ -22,8 +22,12 @@ typedef struct bide_allocator {
 
 /* bide_config.flags */
 #define BIDE_DEBUG 0x1u         /* costly checks and more reports; also BIDE_DEBUG=1 in the environment */
+#define BIDE_NO_SIGNALS 0x2u    /* leave SIGSEGV and SIGBUS alone; see "Signals" */
 #define BIDE_VIRTUAL_CLOCK 0x4u /* time jumps to the next deadline when all is idle (bide/testing.h) */
 #define BIDE_RANDOM_ORDER 0x8u  /* ready tasks run in a seeded random order (bide/testing.h) */
+#define BIDE_UNGUARDED_STACKS 0x10u /* when no more guards can be had: stacks without, not ENOMEM */
+#define BIDE_PAINT_STACKS 0x20u /* measure how deep stacks are used (bide/inspect.h); every page of
+                                   every stack is then touched */
 
 /* bide_config.report: what happened */
 enum {
@@ -31,7 +35,10 @@ enum {
 	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel beyond shutdown_grace */
 	BIDE_REPORT_FAILURE,      /* a task failed and nobody read its outcome */
 	BIDE_REPORT_OWNER_DEAD,   /* a task ended while it held a mutex */
-	BIDE_REPORT_LEAK          /* debug: a joinable task was never joined */
+	BIDE_REPORT_LEAK,         /* debug: a joinable task was never joined */
+	BIDE_REPORT_LIMIT,        /* no stack could be had: which limit of the system was met. At most
+	                             once a second */
+	BIDE_REPORT_STACK         /* debug: a task's stack is nearly full, or was overrun */
 };
 
 /* All fields may be zero, meaning the default. Set `size`, or start from BIDE_CONFIG_INIT. */
@@ -40,21 +47,40 @@ typedef struct bide_config {
 	unsigned flags;           /* BIDE_DEBUG ... */
 	unsigned max_tasks;       /* at most so many live tasks, then EAGAIN from spawn; 0: no limit */
 	uint64_t seed;            /* of BIDE_RANDOM_ORDER; 0: from the clock. Named in every report */
-	size_t stack_size;        /* bytes of a task's stack, default 48 KiB; see bide_task_attr */
+	size_t stack_size;        /* bytes of a task's stack; 0: 48 KiB, more in a library that is built
+	                             without optimisation or with a sanitizer. See bide_task_attr */
 	bide_time shutdown_grace; /* default 5 s */
 	void (*report)(int kind, const char *text, void *ctx); /* NULL: a line on stderr */
 	void *report_ctx;
 	const bide_allocator *allocator; /* NULL: the library's */
+	size_t stack_cache;       /* bytes that unused stacks may hold for the next tasks, about; 0: 16 MiB */
+	bide_time trim_after;     /* a task parked for so long, and for twice that at most, gives unused
+	                             pages of its stack back as bide_trim() does; 0: never */
 } bide_config;
 
-#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* SIGNALS. While a loop runs, SIGSEGV and SIGBUS have a handler that names the task whose stack
+ * overflowed, in one line on stderr; then the process dies by that signal, or your own handler is
+ * called. Every other fault goes on to your handler, or to the default action, untouched. It runs on
+ * the thread's alternate signal stack; a thread that has none gets one for the time of bide_run().
+ * Handlers and alternate stacks are as before when the last loop has ended; one that you changed
+ * meanwhile stays as you left it. The signal mask is never changed, so a thread that blocks SIGSEGV
+ * dies without the line. */
 
 /* Runs main_fn(arg) as the first task of a new loop on this thread, and with it every task it
  * spawns, until main_fn returns. Tasks that are left then are canceled and run until they end;
- * callbacks still armed are dropped. `*out` (may be NULL) receives main's outcome; its failure is
- * in out->err and is not a failure of bide_run().
+ * callbacks still armed are dropped. `*out` receives main's outcome; its failure is in
+ * out->err and is not a failure of bide_run().
  * Everything the loop took (memory, descriptors, mappings) is given back before it returns.
  * Each thread may run a loop; runs may follow each other.
+ * With `out` NULL a failure of main is one of bide_run(): -1 with the errno it failed with, so that
+ *	if (bide_run(serve, NULL, NULL, NULL) < 0)
+ *		perror("serve");
+ * says what went wrong, whatever it was. bide_stop() makes main fail with ECANCELED unless it returns a
+ * value.
+ * Arguments that point into main's own frame are good only while main is in it: when main returns,
+ * tasks that are left run once more, to clean up.
  * Returns 0. Errors, with *out {NULL, errno} unless main had ended:
  *     EBUSY    this thread is inside bide_run() already; or a leftover task ignored its cancel for
  *              config->shutdown_grace: it was reported, and will never be resumed
@@ -66,6 +92,12 @@ BIDE_API int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bi
 
 /* Cancels main, as bide_cancel() would. Errors: EPERM outside a loop's thread; ESRCH main ended. */
 BIDE_API int bide_stop(void);
+
+/* Gives memory back to the system: the pages of stacks below what their parked tasks use, and all that
+ * is kept of stacks not in use. Nothing that lives is touched. A program calls it after a burst, or
+ * when it is idle; see also bide_config.trim_after. Outside a loop it does the same for the stacks of
+ * bare coroutines that are not in use. Returns 0. [T] */
+BIDE_API int bide_trim(void);
 
 /* The loop of this thread, NULL outside bide_run(). [T] */
 BIDE_API bide_loop *bide_loop_self(void);

@@ -28,18 +28,33 @@ typedef struct bide_task_attr {
  * bide_spawn() runs first. The handle stays good until bide_join() has returned its outcome, or
  * bide_detach() gave it up; a stale handle is answered with ESRCH. Calls from tasks and callbacks
  * are allowed.
- * A stack has address space set aside at once but is taken from the pool at the first run; only
- * touched pages cost memory. A guard below it ends the process when the stack overflows. The
- * smallest size accepted is BIDE_STACK_MIN or what the kernel needs for a signal, if more.
- * A caller's own `stack` has no guard, needs no alignment, and is the caller's again when the task
- * has been joined.
+ * A task that is canceled before its first run never sees its arg: if that owns something (memory, a
+ * descriptor), attr.drop must give it back.
  * Errors, with arg not consumed: EINVAL fn is NULL, attr has a wrong size or unknown flags, the
  * stack is too small or absurdly large, a stack without stack_size, BIDE_EAGER outside a task;
- * EPERM outside a loop's thread; EAGAIN config->max_tasks reached, or main has ended; ENOMEM. */
+ * EPERM outside a loop's thread; EAGAIN config->max_tasks reached, or main has ended; ENOMEM, also
+ * when the system gives no more mappings for guards: a BIDE_REPORT_LIMIT then names the limit. */
 BIDE_API bide_task *bide_spawn(bide_fn *fn, void *arg);
 BIDE_API bide_task *bide_spawn_with(bide_fn *fn, void *arg, const bide_task_attr *attr);
 
-#define BIDE_STACK_MIN 16384
+/* STACKS. A stack has address space set aside at spawn, and is taken from the pool at the first run;
+ * only pages that were touched cost memory. Below it lies a guard of 16 KiB: a program that runs into
+ * it ends by SIGSEGV, with a line that says whose stack it was (bide/loop.h, "Signals"). A frame larger
+ * than the guard could step over it; compile with -fstack-clash-protection, and it cannot.
+ * A size is rounded up to pages, and further in steps of an eighth of the next power of two. Some
+ * hundred bytes at the high end are the library's. Which size a body needs: bide-stacks(7).
+ * A caller's own `stack` has no guard, needs no alignment, is used as it is, and is the caller's again
+ * when the task has been joined.
+ *
+ * The least size accepted: what a signal may need in the middle of a first call through the dynamic
+ * linker, besides a body that does next to nothing. It depends on the processor: more than
+ * BIDE_STACK_MIN where its registers are large. Sizes above 64 GiB are refused too. [T] */
+BIDE_API size_t bide_stack_min(void);
+
+/* A detached task in one call: 0, or -1 with the errors above. */
+BIDE_API int bide_go(bide_fn *fn, void *arg);
+
+#define BIDE_STACK_MIN 8192
 
 /* Parks until `task` has ended and tells how; `*out` may be NULL. 0 whatever the task's own fate:
  * -1 tells of the caller's trouble only, and then the task is still there to be joined. Returns at

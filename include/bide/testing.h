@@ -27,8 +27,9 @@ BIDE_API int bide_clock_advance(bide_time delay);
  * commas, of  call:ERRNO@N  (the N-th call from now, once),  call:ERRNO%N  (every N-th), or
  * call:ERRNO  (each); call is a name from the list below, or "malloc"; for read, write, recv and
  * send ERRNO may be "short": one byte at a time. NULL or "" ends all faults. For the whole process.
- *     accept close connect epoll_create epoll_ctl epoll_wait eventfd fcntl fstat getsockopt listen
- *     bind madvise malloc mmap mprotect poll read recv send setsockopt socket write
+ *     accept bind close connect epoll_create epoll_ctl epoll_wait eventfd fcntl fstat getsockopt listen
+ *     madvise malloc mmap mprotect munmap open poll read recv send setsockopt sigaction sigaltstack
+ *     socket write
  * Errors: EINVAL the spec does not parse; nothing is changed then. [T] */
 BIDE_API int bide_fault(const char *spec);
 

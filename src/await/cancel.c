@@ -47,10 +47,8 @@ const char *bide_cancel_reason(void)
 
 int bide_checkpoint(void)
 {
-	struct task *task = task_current();
-	if (!task || task->interrupt) {
-		checkpoint_slowly(task);
+	struct await_task *task = await_current();
+	if (!task)
 		return -1;
-	}
-	return 0;
+	return task->task.interrupt ? (interrupted(&task->task), -1) : 0;
 }

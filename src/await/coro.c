@@ -10,9 +10,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
+#include <stdatomic.h>
 
-#include "await/record.h"
+#include "await/tower.h"
 
 #define CLOSE_ROUNDS_MAX 1000
 
@@ -27,7 +27,8 @@ struct bide_coro {
 	bide_fn *body;
 	void *arg;
 	struct stack stack;
-	struct stack_pool *pool;
+	struct link all;        /* in shared_pool.coros */
+	_Atomic(const void *) owner; /* the thread that began it, or, before that, made it; as its &thread_coro */
 };
 
 static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-exec")));
@@ -36,6 +37,7 @@ static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-
  * own. */
 struct thread_pool {
 	struct stack_pool stacks;
+	struct list coros;
 	pthread_mutex_t lock;
 };
 
@@ -58,10 +60,30 @@ static void coro_main(void *arg)
 {
 	struct bide_coro *coro = arg;
 	strand_begin(&coro->strand);
+	atomic_store_explicit(&coro->owner, &thread_coro, memory_order_relaxed);
 	coro->transfer = coro->body(coro->arg);
 	coro->state = BIDE_CORO_CLOSED;
 	*coro->top = coro->below;
 	strand_leave(&coro->strand, &coro->resumer);
+}
+
+/* A stack of the shared pool, and where to begin on it; NULL with errno. */
+static char *take_stack(struct bide_coro *coro, size_t size)
+{
+	struct stack_pool *stacks = &shared_pool.stacks;
+	char *top = NULL;
+	pthread_once(&pool_once, init_pool);
+	pthread_mutex_lock(&shared_pool.lock);
+	if (stack_reserve(stacks, size ? size : STACK_SIZE_DEFAULT, &coro->stack) == 0) {
+		stack_get(stacks, &coro->stack);
+		top = stack_top(stacks, &coro->stack);
+		list_push_tail(&shared_pool.coros, &coro->all);
+	}
+	enum stack_trouble trouble = stacks->trouble;
+	pthread_mutex_unlock(&shared_pool.lock);
+	if (!top && loop_current)
+		report_limit(run_of(loop_current), trouble);
+	return top;
 }
 
 bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
@@ -70,18 +92,11 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 		errno = EINVAL;
 		return NULL;
 	}
-	pthread_once(&pool_once, init_pool);
 	struct bide_coro *coro = memory_alloc(&memory_default, sizeof *coro);
 	if (!coro)
 		return NULL;
-	pthread_mutex_lock(&shared_pool.lock);
-	int reserved = stack_reserve(&shared_pool.stacks, stack_size ? stack_size : STACK_SIZE_DEFAULT,
-	    &coro->stack);
-	if (reserved == 0)
-		stack_get(&shared_pool.stacks, &coro->stack);
-	char *top = reserved == 0 ? stack_top(&shared_pool.stacks, &coro->stack) : NULL;
-	pthread_mutex_unlock(&shared_pool.lock);
-	if (reserved < 0) {
+	char *top = take_stack(coro, stack_size);
+	if (!top) {
 		memory_free(&memory_default, coro, sizeof *coro);
 		return NULL;
 	}
@@ -89,6 +104,7 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 	coro->state = BIDE_CORO_CREATED;
 	coro->body = body;
 	coro->arg = arg;
+	atomic_init(&coro->owner, &thread_coro);
 	return coro;
 }
 
@@ -96,6 +112,7 @@ static void coro_free(struct bide_coro *coro)
 {
 	strand_destroy(&coro->strand);
 	pthread_mutex_lock(&shared_pool.lock);
+	link_remove(&coro->all);
 	stack_put(&shared_pool.stacks, &coro->stack);
 	pthread_mutex_unlock(&shared_pool.lock);
 	memory_free(&memory_default, coro, sizeof *coro);
@@ -122,7 +139,7 @@ static inline void switch_into(struct bide_coro *coro, struct bide_coro **top)
 	strand_switch(&coro->resumer, &coro->strand);
 }
 
-int bide_coro_resume(bide_coro *coro, void *in, void **out)
+CONTEXT_RETURNS_BY_JUMP int bide_coro_resume(bide_coro *coro, void *in, void **out)
 {
 	struct bide_coro **top = chain();
 	if (unlikely(!coro || coro->state > BIDE_CORO_SUSPENDED ||
@@ -138,7 +155,7 @@ int bide_coro_resume(bide_coro *coro, void *in, void **out)
 	return coro->state == BIDE_CORO_SUSPENDED;
 }
 
-void *bide_coro_yield(void *out)
+CONTEXT_RETURNS_BY_JUMP void *bide_coro_yield(void *out)
 {
 	struct bide_coro **top = chain();
 	struct bide_coro *coro = *top;
@@ -155,6 +172,12 @@ void *bide_coro_yield(void *out)
 		return NULL;
 	}
 	return coro->transfer;
+}
+
+bool bide_coro_closing(void)
+{
+	const struct bide_coro *coro = *chain();
+	return coro && coro->is_closing;
 }
 
 int bide_coro_state(const bide_coro *coro)
@@ -186,4 +209,65 @@ int bide_coro_close(bide_coro *coro)
 	}
 	coro_free(coro);
 	return 0;
+}
+
+/* ---- towers -------------------------------------------------------------------------------------- */
+
+void tower_each(struct bide_coro *innermost, const struct stack *base, struct leave_point left,
+    tower_visitor *visit, void *arg)
+{
+	for (struct bide_coro *coro = innermost; coro; coro = coro->below) {
+		visit(&coro->stack, left, coro, arg);
+		left = left_at(&coro->resumer);
+	}
+	visit(base, left, NULL, arg);
+}
+
+void tower_of_task(const struct await_task *task, tower_visitor *visit, void *arg)
+{
+	bool runs = task->task.loop->running == &task->task;
+	struct leave_point left = runs ? (struct leave_point){ NULL, NULL } : left_at(&task->task.strand);
+	tower_each(task->coro, &task->task.stack, left, visit, arg);
+}
+
+struct bide_coro *tower_of_thread(void)
+{
+	return thread_coro;
+}
+
+void coros_each_idle(tower_visitor *visit, void *arg)
+{
+	pthread_mutex_lock(&shared_pool.lock);
+	list_each(link, &shared_pool.coros) {
+		struct bide_coro *coro = container_of(link, struct bide_coro, all);
+		if (atomic_load_explicit(&coro->owner, memory_order_relaxed) != &thread_coro)
+			continue;
+		if (coro->state == BIDE_CORO_CREATED || coro->state == BIDE_CORO_SUSPENDED)
+			visit(&coro->stack, left_at(&coro->strand), coro, arg);
+	}
+	pthread_mutex_unlock(&shared_pool.lock);
+}
+
+static void trim_one(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
+{
+	(void)coro;
+	(void)arg;
+	stack_trim(&shared_pool.stacks, stack, left.sp);
+}
+
+void coros_trim(void)
+{
+	pthread_once(&pool_once, init_pool);
+	coros_each_idle(trim_one, NULL);
+	pthread_mutex_lock(&shared_pool.lock);
+	stack_pool_trim(&shared_pool.stacks);
+	pthread_mutex_unlock(&shared_pool.lock);
+}
+
+void coros_figures(struct stack_figures *figures)
+{
+	pthread_once(&pool_once, init_pool);
+	pthread_mutex_lock(&shared_pool.lock);
+	stack_pool_figures(&shared_pool.stacks, figures);
+	pthread_mutex_unlock(&shared_pool.lock);
 }

@@ -130,21 +130,22 @@ void locals_free(struct await_task *task)
 	}
 }
 
-/* A drop may set locals again; they are dropped in a further round, as pthread keys are. */
-static void drop_locals(struct await_task *task)
+static void drop_local(struct await_task *task)
 {
-	while (task->locals) {
-		struct local local = *task->locals;
-		memory_free(task->task.loop->memory, task->locals, sizeof local);
-		task->locals = local.next;
-		if (local.value && local.key->drop && !local.is_inherited)
-			local.key->drop(local.value);
-	}
+	struct local local = *task->locals;
+	memory_free(task->task.loop->memory, task->locals, sizeof local);
+	task->locals = local.next;
+	if (local.value && local.key->drop && !local.is_inherited)
+		local.key->drop(local.value);
 }
 
+/* Whatever is called here may defer and set locals again: that runs, and is dropped, too. */
 void ending_run(struct await_task *task)
 {
-	while (task->deferred)
-		pop_deferred(task, true);
-	drop_locals(task);
+	while (task->deferred || task->locals) {
+		if (task->deferred)
+			pop_deferred(task, true);
+		else
+			drop_local(task);
+	}
 }

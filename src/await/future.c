@@ -172,8 +172,8 @@ int bide_future_get(bide_future *public_future, bide_result *out)
 	return 0;
 }
 
-int future_await(struct task *self, struct future *future, enum wait_kind kind, const void *object,
-    bide_result *out)
+CONTEXT_RETURNS_BY_JUMP int future_await(struct task *self, struct future *future, enum wait_kind kind,
+    const void *object, bide_result *out)
 {
 	struct wait *wait = wait_begin(self, &future->queue, kind, object);
 	wait->events = FUTURE_TAKES;

@@ -36,7 +36,7 @@ void task_give_handle_back(struct await_task *task)
 	}
 }
 
-static int wait_for_end(struct await_task *task, struct task *self)
+static inline int wait_for_end(struct await_task *task, struct task *self)
 {
 	if (task->done.is_done)
 		return 0;
@@ -47,7 +47,7 @@ static int wait_for_end(struct await_task *task, struct task *self)
 	return future_await(self, &task->done, WAIT_JOIN, task, NULL);
 }
 
-int bide_join(bide_task *handle, bide_result *out)
+CONTEXT_RETURNS_BY_JUMP int bide_join(bide_task *handle, bide_result *out)
 {
 	if (!task_current()) {
 		errno = EPERM;

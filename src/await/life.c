@@ -41,10 +41,13 @@ static void finish(struct await_task *task, void *value)
 {
 	int err = err_of(task, value);
 	task->shield_depth++;
-	scopes_abandon(task);
-	ending_run(task);
-	scopes_abandon(task);
-	if (task->held_locks > 0)
+	if (unlikely(task->scope || task->cancel_count > 0))
+		scopes_abandon(task);
+	if (unlikely(task->deferred || task->locals))
+		ending_run(task);
+	if (unlikely(task->scope != NULL))
+		scopes_abandon(task);
+	if (unlikely(task->held_locks > 0))
 		task->locks_abandoned(task);
 	conclude(task, value, err);
 }
@@ -55,9 +58,12 @@ void life_main(struct task *sched_task)
 	finish(task, task->fn(task->arg));
 }
 
-void life_buried(struct task *task)
+void life_buried(struct task *sched_task)
 {
-	task_drop(await_task_of(task));
+	struct await_task *task = await_task_of(sched_task);
+	if (unlikely(sched_task->loop->stacks.options.paints))
+		sites_note(run_of(sched_task->loop), task->spawn_site, task->id, &sched_task->depth);
+	task_drop(task);
 }
 
 /* Stands in the ready queue in place of a task that was canceled before its first run. */
@@ -70,6 +76,7 @@ static void abandon(struct entry *entry)
 	locals_free(task);
 	task_set_state(&task->task, TASK_DONE);
 	stack_put(&task->task.loop->stacks, &task->task.stack);
+	task->task.depth = (struct depth){ 0, 0 };
 	conclude(task, NULL, ECANCELED);
 	task_drop(task);
 }

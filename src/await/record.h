@@ -10,6 +10,8 @@
 
 #include "await/future.h"
 #include "await/scope.h"
+#include "await/stackwatch.h"
+#include "await/trim.h"
 #include "sched/loop.h"
 #include "sched/park.h"
 
@@ -28,10 +30,12 @@ struct await_task {
 	uint64_t id;
 	unsigned references;     /* the runtime's until the task is buried; the handle's until it is
 	                            joined or detached; bide_task_ref's */
+	unsigned user_references; /* bide_task_ref's alone: no more than these can be dropped by unref */
 	uint16_t generation;     /* of the record: a handle names one */
 	bool is_detached;
 	bool is_joined;          /* the handle's reference is gone */
 	bool starts_always;
+	bool was_nearly_full;    /* its stack, and that was reported */
 	char name[TASK_NAME_SIZE];
 	void *spawn_site;        /* the return address of bide_spawn */
 
@@ -77,6 +81,10 @@ struct run {
 	bool is_deadlocked;
 	unsigned deadlock_rounds;
 	struct list soons;       /* callbacks of bide_call_soon that have not run */
+	struct sites sites;      /* where stacks are painted */
+	struct sweep sweep;
+	struct overflow_watch overflow_watch;
+	bide_time limit_reported_at; /* real time */
 };
 
 static inline struct await_task *await_task_of(struct task *task)

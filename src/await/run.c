@@ -13,7 +13,8 @@
 #include "await/group.h"
 #include "await/record.h"
 
-#define KNOWN_FLAGS (BIDE_DEBUG | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER)
+#define KNOWN_FLAGS (BIDE_DEBUG | BIDE_NO_SIGNALS | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER |      \
+	BIDE_UNGUARDED_STACKS | BIDE_PAINT_STACKS)
 #define DEFAULT_GRACE (5 * BIDE_SEC)
 #define DEADLOCK_ROUNDS_MAX 1000 /* tasks that wait again and again, whatever the errno */
 
@@ -122,7 +123,7 @@ static void end_leftovers(struct run *run)
 	struct timer grace = { .expired = grace_over };
 	run->is_main_done = true; /* no task is spawned any more */
 	slab_each(&run->loop.tasks, cancel_one, NULL);
-	bool is_armed = timers_pledge(&run->loop.timers) == 0;
+	bool is_armed = timers_pledge(&run->loop.timers, 1) == 0;
 	if (is_armed)
 		timer_arm(&run->loop.timers, &grace, time_add(loop_now(&run->loop), run->config.shutdown_grace));
 	loop_run(&run->loop);
@@ -150,7 +151,7 @@ static void free_record(void *record, void *arg)
 		if (run->config.flags & BIDE_DEBUG && !task->is_joined && !task->is_detached && task != run->main)
 			run_report(run, BIDE_REPORT_LEAK, "task %s was never joined; spawned at %p",
 			    task_label(task, label), task->spawn_site);
-		if (task != run->main)
+		if (task != run->main && task->done.err)
 			report_unread(task);
 	} else if (task->task.state != TASK_CREATED) {
 		strand_destroy(&task->task.strand);
@@ -166,7 +167,8 @@ static void free_record(void *record, void *arg)
 
 static int check_config(const bide_config *config)
 {
-	if (config->size != sizeof *config || (config->flags & ~KNOWN_FLAGS) || config->shutdown_grace < 0) {
+	if (config->size != sizeof *config || (config->flags & ~KNOWN_FLAGS) || config->shutdown_grace < 0 ||
+	    config->trim_after < 0 || (config->stack_size && !stack_size_is_valid(config->stack_size))) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -196,6 +198,16 @@ static void fill_in_defaults(struct run *run, const bide_config *config)
 		run->config.seed = (uint64_t)clock_monotonic();
 }
 
+static struct stack_options stack_options(const bide_config *config)
+{
+	return (struct stack_options){
+		.warm_limit = config->stack_cache ? config->stack_cache : STACK_WARM_DEFAULT,
+		.paints = config->flags & BIDE_PAINT_STACKS,
+		.has_canaries = config->flags & BIDE_DEBUG,
+		.may_be_unguarded = config->flags & BIDE_UNGUARDED_STACKS,
+	};
+}
+
 static int init_loop(struct run *run)
 {
 	const bide_allocator *allocator = run->config.allocator;
@@ -209,13 +221,25 @@ static int init_loop(struct run *run)
 		.record_size = sizeof(struct await_task),
 		.memory = &run->memory,
 		.stack_hooks = &hooks,
+		.stacks = stack_options(&run->config),
 		.is_virtual = run->config.flags & BIDE_VIRTUAL_CLOCK,
 		.is_random = run->config.flags & BIDE_RANDOM_ORDER,
 		.seed = run->config.seed,
 		.deadlocked = deadlocked,
 	};
 	list_init(&run->soons);
-	return loop_init(&run->loop, &settings);
+	if (loop_init(&run->loop, &settings) < 0)
+		return -1;
+	if (!(run->config.flags & BIDE_NO_SIGNALS) && overflow_watch(&run->overflow_watch, find_victim) < 0) {
+		int err = errno;
+		loop_destroy(&run->loop);
+		errno = err;
+		return -1;
+	}
+	if (run->config.flags & BIDE_DEBUG)
+		run->loop.after_slice = check_slice;
+	sweep_init(run, run->config.trim_after);
+	return 0;
 }
 
 static void destroy_run(struct run *run)
@@ -223,8 +247,10 @@ static void destroy_run(struct run *run)
 	timers_abandon(run);
 	soons_free(run);
 	slab_each(&run->loop.tasks, free_record, run);
+	sites_destroy(run);
 	loop_current = NULL;
 	loop_destroy(&run->loop);
+	overflow_unwatch(&run->overflow_watch);
 }
 
 /* Runs main and what it leaves. 0, or the errno of bide_run(). */
@@ -254,39 +280,38 @@ static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *o
 	return 0;
 }
 
-int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out)
+/* 0, or the errno of bide_run(); *out is the outcome of main, as far as it got. */
+static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out)
 {
-	bide_result result = { NULL, 0 };
-	int err = 0;
 	struct run run = { 0 };
 	if (!main_fn || (config && check_config(config) < 0))
-		err = EINVAL;
-	else if (loop_current)
-		err = EBUSY;
-	if (!err) {
-		fill_in_defaults(&run, config);
-		if (init_loop(&run) < 0)
-			err = errno;
-	}
-	if (err) {
+		return EINVAL;
+	if (loop_current)
+		return EBUSY;
+	fill_in_defaults(&run, config);
+	if (init_loop(&run) < 0)
+		return errno;
+	loop_current = &run.loop;
+	int err = run_main(&run, main_fn, arg, out);
+	destroy_run(&run);
+	return err;
+}
+
+#define NOT_ENDED (-1) /* in a result's err */
+
+int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out)
+{
+	bide_result result = { NULL, NOT_ENDED };
+	int saved = errno;
+	int err = run_whole(main_fn, arg, config, &result);
+	if (result.err == NOT_ENDED)
 		result.err = err;
-	} else {
-		int saved_errno = errno;
-		result.err = -1;
-		loop_current = &run.loop;
-		err = run_main(&run, main_fn, arg, &result);
-		destroy_run(&run);
-		if (result.err < 0)
-			result.err = err;
-		errno = saved_errno;
-	}
 	if (out)
 		*out = result;
-	if (err) {
-		errno = err;
-		return -1;
-	}
-	return 0;
+	else if (!err)
+		err = result.err;
+	errno = err ? err : saved;
+	return err ? -1 : 0;
 }
 
 int bide_stop(void)

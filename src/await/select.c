@@ -83,7 +83,8 @@ static bool fire_fd(struct loop *loop, bide_case *c)
 		c->err = EBADF;
 		return true;
 	}
-	c->revents = descriptor_poll(c->fd, c->events);
+	if (!c->revents)
+		c->revents = descriptor_poll(c->fd, c->events);
 	if (c->revents < 0) {
 		c->err = errno;
 		c->revents = 0;
@@ -136,8 +137,11 @@ static int enqueue(struct selection *selection, int index)
 		record->events = FUTURE_TAKES;
 		future_enqueue((struct future *)c->future, record);
 	} else if (c->op == BIDE_CASE_FD) {
-		return descriptor_enqueue(loop, record, c->fd, DESCRIPTOR_IN,
-		    poller_events_of_poll(c->events), true);
+		int err = descriptor_enqueue(loop, record, c->fd, DESCRIPTOR_IN,
+		    poller_events_of_poll(c->events), NULL);
+		if (err == EALREADY)
+			c->revents = c->events; /* always ready, whatever poll() says */
+		return err;
 	} else if (c->op == BIDE_CASE_SEND || c->op == BIDE_CASE_RECV) {
 		selectable_of(c)->ops->enqueue(c, record);
 	}

@@ -55,9 +55,13 @@ static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_
 	task->id = ++run->next_id;
 	task->is_detached = attr->flags & BIDE_DETACHED;
 	task->references = task->is_detached ? 1 : 2;
+	task->user_references = 0;
 	task->is_joined = false;
 	task->starts_always = attr->flags & BIDE_START_ALWAYS;
-	task_name_copy(task->name, attr->name);
+	task->was_nearly_full = false;
+	task->name[0] = '\0';
+	if (attr->name)
+		task_name_copy(task->name, attr->name);
 	task->fn = fn;
 	task->arg = arg;
 	task->drop = attr->drop;
@@ -85,27 +89,25 @@ struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr
 		errno = EINVAL;
 		return NULL;
 	}
-	if (check_loop(loop) < 0 || check_attr(attr) < 0)
+	if (check_loop(loop) < 0 || (attr != &defaults && check_attr(attr) < 0))
 		return NULL;
 	struct task *record = make_record(loop, attr);
-	if (!record)
+	if (!record) {
+		if (errno == ENOMEM)
+			report_limit(run_of(loop), loop->stacks.trouble);
 		return NULL;
+	}
 	struct await_task *task = await_task_of(record);
 	fill_in(task, fn, arg, attr);
 	task->spawn_site = site;
-	if (timers_pledge(&loop->timers) < 0)
-		goto free_record;
-	if (loop->running && locals_inherit(task, await_task_of(loop->running)) < 0)
-		goto unpledge;
+	struct await_task *spawner = loop->running ? await_task_of(loop->running) : NULL;
+	if (spawner && unlikely(spawner->locals) && locals_inherit(task, spawner) < 0) {
+		task_free(record);
+		return NULL;
+	}
 	run_of(loop)->alive++;
 	task_start(record);
 	return task;
-
-unpledge:
-	timers_unpledge(&loop->timers);
-free_record:
-	task_free(record);
-	return NULL;
 }
 
 static bide_task *spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
@@ -122,6 +124,12 @@ static bide_task *spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void
 bide_task *bide_spawn(bide_fn *fn, void *arg)
 {
 	return spawn(fn, arg, NULL, __builtin_return_address(0));
+}
+
+int bide_go(bide_fn *fn, void *arg)
+{
+	static const bide_task_attr detached = { .size = sizeof detached, .flags = BIDE_DETACHED };
+	return spawn(fn, arg, &detached, __builtin_return_address(0)) ? 0 : -1;
 }
 
 bide_task *bide_spawn_with(bide_fn *fn, void *arg, const bide_task_attr *attr)

@@ -43,7 +43,7 @@ void task_hold(struct await_task *task)
 void report_unread(struct await_task *task)
 {
 	char label[TASK_LABEL_SIZE];
-	if (task->done.err && task->done.err != ECANCELED && !task->is_outcome_read)
+	if (task->done.err != ECANCELED && !task->is_outcome_read)
 		run_report(run_of(task->task.loop), BIDE_REPORT_FAILURE,
 		    "task %s failed with errno %d (%s) and nobody read its outcome", task_label(task, label),
 		    task->done.err, strerror(task->done.err));
@@ -54,9 +54,10 @@ void task_drop(struct await_task *task)
 	CHECK(task->references > 0, "a reference is dropped once");
 	if (--task->references > 0)
 		return;
-	report_unread(task);
-	future_forget_callbacks(&task->done);
-	timers_unpledge(&task->task.loop->timers);
+	if (unlikely(task->done.err))
+		report_unread(task);
+	if (unlikely(!list_is_empty(&task->done.callbacks)))
+		future_forget_callbacks(&task->done);
 	task->generation++;
 	task_free(&task->task);
 }
@@ -83,14 +84,17 @@ bide_task *bide_task_ref(bide_task *handle)
 	if (!task)
 		return NULL;
 	task_hold(task);
+	task->user_references++;
 	return handle;
 }
 
 void bide_task_unref(bide_task *handle)
 {
 	struct await_task *task = handle_resolve(handle);
-	if (task)
+	if (task && task->user_references > 0) {
+		task->user_references--;
 		task_drop(task);
+	}
 }
 
 /* ---- the running task, and what there is to know of one ------------------------------------------ */
@@ -104,7 +108,7 @@ bide_task *bide_self(void)
 int bide_task_state(const bide_task *handle)
 {
 	struct await_task *task = handle_resolve(handle);
-	return task ? (int)task->task.state : -1;
+	return task ? (int)task_state(&task->task) : -1;
 }
 
 uint64_t bide_task_id(const bide_task *handle)
@@ -133,8 +137,13 @@ const char *bide_task_name(const bide_task *handle)
 	return task ? task->name : NULL;
 }
 
+/* The budget of calls that do not block does not matter to one that does. */
 int bide_yield(void)
 {
-	struct task *task = checkpoint();
-	return task ? yield(task) : -1;
+	struct task *task = task_current();
+	if (unlikely(!task) || unlikely(task->interrupt)) {
+		checkpoint_slowly(task);
+		return -1;
+	}
+	return yield(task);
 }

@@ -20,7 +20,7 @@ bide_time bide_after(bide_time delay)
 
 /* ---- sleeping ---------------------------------------------------------------------------------- */
 
-static int sleep_until(struct task *task, bide_time deadline)
+static CONTEXT_RETURNS_BY_JUMP int sleep_until(struct task *task, bide_time deadline)
 {
 	wait_begin(task, NULL, WAIT_SLEEP, NULL);
 	int status = park(task, deadline);
@@ -108,7 +108,7 @@ _Static_assert(sizeof(struct callback_timer) <= sizeof(bide_timer), "bide_timer.
 
 static void become_idle(struct callback_timer *timer)
 {
-	timers_unpledge(&timer->loop->timers);
+	timers_unpledge(&timer->loop->timers, 1);
 	timer->loop = NULL;
 }
 
@@ -146,7 +146,7 @@ int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *
 	}
 	if (timer->loop)
 		take_out(timer);
-	else if (timers_pledge(&loop->timers) < 0)
+	else if (timers_pledge(&loop->timers, 1) < 0)
 		return -1;
 	timer->loop = loop;
 	timer->fn = fn;

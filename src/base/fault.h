@@ -28,11 +28,15 @@
 	X(MALLOC, "malloc")                                                                            \
 	X(MMAP, "mmap")                                                                                \
 	X(MPROTECT, "mprotect")                                                                        \
+	X(MUNMAP, "munmap")                                                                            \
+	X(OPEN, "open")                                                                                \
 	X(POLL, "poll")                                                                                \
 	X(READ, "read")                                                                                \
 	X(RECV, "recv")                                                                                \
 	X(SEND, "send")                                                                                \
 	X(SETSOCKOPT, "setsockopt")                                                                    \
+	X(SIGACTION, "sigaction")                                                                      \
+	X(SIGALTSTACK, "sigaltstack")                                                                  \
 	X(SOCKET, "socket")                                                                            \
 	X(WRITE, "write")
 
@@ -48,9 +52,14 @@ extern atomic_bool fault_armed;
 /* Counts a call of an armed point; true with errno set if this one is to fail. */
 bool fault_strikes(enum fault_point point);
 
+static inline bool fault_is_armed(void)
+{
+	return unlikely(atomic_load_explicit(&fault_armed, memory_order_relaxed));
+}
+
 static inline bool fault_hits(enum fault_point point)
 {
-	return unlikely(atomic_load_explicit(&fault_armed, memory_order_relaxed)) && fault_strikes(point);
+	return fault_is_armed() && fault_strikes(point);
 }
 
 /* The size a transfer is allowed: 1 where "short" strikes, else `size`. */

@@ -71,3 +71,18 @@ void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), 
 		for (size_t i = 0; i < chunk->count; i++)
 			visit(chunk->records + i * slab->record_size, arg);
 }
+
+bool slab_walk(const struct slab *slab, struct slab_cursor *cursor, size_t count,
+    void (*visit)(void *record, void *arg), void *arg)
+{
+	if (!cursor->chunk)
+		cursor->chunk = slab->chunks;
+	while (cursor->chunk && count > 0) {
+		struct slab_chunk *chunk = cursor->chunk;
+		for (; cursor->index < chunk->count && count > 0; count--)
+			visit(chunk->records + cursor->index++ * slab->record_size, arg);
+		if (cursor->index == chunk->count)
+			*cursor = (struct slab_cursor){ chunk->next, 0 };
+	}
+	return cursor->chunk != NULL;
+}

@@ -5,6 +5,7 @@
 #ifndef BASE_SLAB_H
 #define BASE_SLAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/memory.h"
@@ -26,6 +27,17 @@ void slab_destroy(struct slab *slab);
  * NULL with ENOMEM. */
 void *slab_get(struct slab *slab);
 void slab_put(struct slab *slab, void *record);
+
+/* A place in a walk over all records that goes a part at a time; all zero, it is at the beginning. */
+struct slab_cursor {
+	struct slab_chunk *chunk;
+	size_t index;
+};
+
+/* Visits the next `count` records. False when it has come to the end: the cursor is at the beginning
+ * then. Records made meanwhile may be missed. */
+bool slab_walk(const struct slab *slab, struct slab_cursor *cursor, size_t count,
+    void (*visit)(void *record, void *arg), void *arg);
 
 /* Calls visit for every record, live or free; visit must tell them apart. */
 void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), void *arg);

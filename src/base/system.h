@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -23,6 +24,11 @@ static inline void *system_mmap(size_t size, int protection, int flags)
 	return fault_hits(FAULT_MMAP) ? MAP_FAILED : mmap(NULL, size, protection, flags, -1, 0);
 }
 
+static inline int system_munmap(void *start, size_t size)
+{
+	return SYSTEM_CALL(FAULT_MUNMAP, munmap(start, size));
+}
+
 static inline int system_mprotect(void *start, size_t size, int protection)
 {
 	return SYSTEM_CALL(FAULT_MPROTECT, mprotect(start, size, protection));
@@ -31,6 +37,21 @@ static inline int system_mprotect(void *start, size_t size, int protection)
 static inline int system_madvise(void *start, size_t size, int advice)
 {
 	return SYSTEM_CALL(FAULT_MADVISE, madvise(start, size, advice));
+}
+
+static inline int system_open(const char *path, int flags)
+{
+	return SYSTEM_CALL(FAULT_OPEN, open(path, flags));
+}
+
+static inline int system_sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+	return SYSTEM_CALL(FAULT_SIGACTION, sigaction(number, action, old));
+}
+
+static inline int system_sigaltstack(const stack_t *stack, stack_t *old)
+{
+	return SYSTEM_CALL(FAULT_SIGALTSTACK, sigaltstack(stack, old));
 }
 
 static inline int system_epoll_create(void)

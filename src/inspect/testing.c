@@ -40,7 +40,7 @@ int bide_clock_advance(bide_time delay)
 		if (settle(task) < 0)
 			return -1;
 		bide_time next = timers_next(&loop->timers);
-		if (next > target)
+		if (next > target || next == BIDE_NEVER)
 			break;
 		if (next > loop->clock.now)
 			loop->clock.now = next;

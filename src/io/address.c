@@ -23,6 +23,7 @@ struct address {
 		struct sockaddr_un path;
 	} socket;
 	socklen_t length;
+	bool is_v6_only; /* leaves the port to v4 listeners */
 };
 
 static int fail_with(int err)
@@ -45,28 +46,6 @@ static int parse_port(const char *text, in_port_t *port)
 	return 0;
 }
 
-/* "host:port" or "[host]:port" in two; host is cut out into a buffer. */
-static int split(const char *text, char host[INET6_ADDRSTRLEN], const char **port, bool *is_bracketed)
-{
-	const char *end = strrchr(text, ':');
-	if (!end)
-		return fail_with(EINVAL);
-	*port = end + 1;
-	*is_bracketed = text[0] == '[';
-	if (*is_bracketed) {
-		text++;
-		if (end == text || end[-1] != ']')
-			return fail_with(EINVAL);
-		end--;
-	}
-	size_t length = (size_t)(end - text);
-	if (length >= INET6_ADDRSTRLEN)
-		return fail_with(ENOTSUP);
-	memcpy(host, text, length);
-	host[length] = '\0';
-	return !*is_bracketed && strchr(host, ':') ? fail_with(EINVAL) : 0;
-}
-
 static void set_v4(struct address *address, in_addr_t host, in_port_t port)
 {
 	address->length = sizeof address->socket.v4;
@@ -83,41 +62,63 @@ static void set_v6(struct address *address, const struct in6_addr *host, in_port
 	address->socket.v6.sin6_port = port;
 }
 
-/* An empty host is every address, to listen on, or this host, to dial. */
-static int set_host(struct address *address, int family, const char *host, in_port_t port, bool to_listen)
+/* What stands between brackets. */
+static int parse_v6(struct address *address, const char *text, size_t length, in_port_t port)
 {
-	struct in6_addr v6 = IN6ADDR_LOOPBACK_INIT;
-	struct in_addr v4 = { htonl(INADDR_LOOPBACK) };
-	bool is_every = !*host && to_listen;
-	if (!*host || strcmp(host, "localhost") == 0) {
-		if (family == AF_INET6)
-			set_v6(address, is_every ? &in6addr_any : &v6, port);
-		else
-			set_v4(address, is_every ? htonl(INADDR_ANY) : v4.s_addr, port);
-		return 0;
-	}
-	if (inet_pton(AF_INET, host, &v4) == 1) {
+	char host[INET6_ADDRSTRLEN];
+	struct in6_addr v6;
+	if (length >= sizeof host)
+		return fail_with(EINVAL);
+	memcpy(host, text, length);
+	host[length] = '\0';
+	if (inet_pton(AF_INET6, host, &v6) != 1)
+		return fail_with(EINVAL);
+	set_v6(address, &v6, port);
+	return 0;
+}
+
+/* An empty host is every address, to listen on, or this host, to dial. */
+static int parse_host(struct address *address, int family, const char *text, size_t length,
+    in_port_t port, bool to_listen)
+{
+	char host[INET_ADDRSTRLEN];
+	bool is_every = length == 0 && to_listen;
+	struct in_addr v4 = { htonl(is_every ? INADDR_ANY : INADDR_LOOPBACK) };
+	if (memchr(text, ':', length) || memchr(text, '[', length) || memchr(text, ']', length))
+		return fail_with(EINVAL);
+	if (length >= sizeof host)
+		return fail_with(ENOTSUP);
+	memcpy(host, text, length);
+	host[length] = '\0';
+	bool is_local = length == 0 || strcmp(host, "localhost") == 0;
+	if (!is_local && inet_pton(AF_INET, host, &v4) != 1)
+		return fail_with(ENOTSUP);
+	if (is_local && family == AF_INET6)
+		set_v6(address, is_every ? &in6addr_any : &in6addr_loopback, port);
+	else
 		set_v4(address, v4.s_addr, port);
-		return family == AF_INET6 ? fail_with(EAFNOSUPPORT) : 0;
-	}
-	if (inet_pton(AF_INET6, host, &v6) == 1) {
-		set_v6(address, &v6, port);
-		return family == AF_INET ? fail_with(EAFNOSUPPORT) : 0;
-	}
-	return fail_with(ENOTSUP);
+	return 0;
 }
 
 static int parse_tcp(struct address *address, int family, const char *text, bool to_listen)
 {
-	char host[INET6_ADDRSTRLEN];
-	const char *port_text;
+	const char *colon = strrchr(text, ':');
 	in_port_t port = 0;
-	bool is_bracketed;
-	if (split(text, host, &port_text, &is_bracketed) < 0 || parse_port(port_text, &port) < 0)
-		return -1;
-	if (is_bracketed && !strchr(host, ':'))
+	int result;
+	if (!colon)
 		return fail_with(EINVAL);
-	return set_host(address, family, host, port, to_listen);
+	if (parse_port(colon + 1, &port) < 0)
+		return -1;
+	if (text[0] != '[')
+		result = parse_host(address, family, text, (size_t)(colon - text), port, to_listen);
+	else if (colon[-1] != ']')
+		result = fail_with(EINVAL);
+	else
+		result = parse_v6(address, text + 1, (size_t)(colon - text) - 2, port);
+	if (result < 0)
+		return -1;
+	bool is_of_family = family == AF_UNSPEC || address->socket.any.sa_family == family;
+	return is_of_family ? 0 : fail_with(EAFNOSUPPORT);
 }
 
 static int parse_unix(struct address *address, const char *path)
@@ -146,8 +147,10 @@ static int parse(struct address *address, const char *net, const char *text, boo
 		return parse_tcp(address, AF_UNSPEC, text, to_listen);
 	if (strcmp(net, "tcp4") == 0)
 		return parse_tcp(address, AF_INET, text, to_listen);
-	if (strcmp(net, "tcp6") == 0)
+	if (strcmp(net, "tcp6") == 0) {
+		address->is_v6_only = true;
 		return parse_tcp(address, AF_INET6, text, to_listen);
+	}
 	if (strcmp(net, "unix") == 0)
 		return parse_unix(address, text);
 	return fail_with(EAFNOSUPPORT);
@@ -163,11 +166,8 @@ static bool is_tcp(const struct address *address)
 static int open_socket(const struct address *address)
 {
 	int fd = system_socket(address->socket.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && loop_current &&
-	    !descriptor_fresh(loop_current, fd, DESCRIPTOR_SOCKET, is_tcp(address))) {
-		close(fd);
-		return fail_with(ENOMEM);
-	}
+	if (fd >= 0 && loop_current)
+		descriptor_fresh(loop_current, fd, DESCRIPTOR_SOCKET, is_tcp(address));
 	return fd;
 }
 
@@ -176,6 +176,14 @@ static int close_after_failure(int fd)
 	int saved = errno;
 	bide_close(fd);
 	return fail_with(saved);
+}
+
+/* What bind() made in the file system. */
+static void remove_path(const struct address *address)
+{
+	const struct sockaddr_un *unix_address = &address->socket.path;
+	if (!is_tcp(address) && unix_address->sun_path[0])
+		unlink(unix_address->sun_path);
 }
 
 static int switch_on(int fd, int level, int option)
@@ -211,8 +219,15 @@ int bide_listen(const char *net, const char *text, int backlog)
 	if (is_tcp(&address) && (switch_on(fd, SOL_SOCKET, SO_REUSEADDR) < 0 ||
 	    switch_on(fd, IPPROTO_TCP, TCP_NODELAY) < 0))
 		return close_after_failure(fd);
-	if (system_bind(fd, &address.socket.any, address.length) < 0 ||
-	    system_listen(fd, backlog > 0 ? backlog : INT32_MAX) < 0)
+	if (address.is_v6_only && switch_on(fd, IPPROTO_IPV6, IPV6_V6ONLY) < 0)
 		return close_after_failure(fd);
+	if (system_bind(fd, &address.socket.any, address.length) < 0)
+		return close_after_failure(fd);
+	if (system_listen(fd, backlog > 0 ? backlog : INT32_MAX) < 0) {
+		int saved = errno;
+		remove_path(&address);
+		errno = saved;
+		return close_after_failure(fd);
+	}
 	return fd;
 }

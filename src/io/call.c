@@ -32,28 +32,56 @@ static bool fail(struct io_call *call, int err)
 /* Must it stand in line, before it has tried? */
 static bool others_came_first(struct io_call *call)
 {
-	return !call->has_queued && descriptor_has_queue(call->descriptor, call->direction);
+	return !call->place.ticket && descriptor_has_line(call->descriptor, call->direction);
+}
+
+/* The running task; NULL if the call fails. */
+static inline struct task *check(struct io_call *call)
+{
+	struct task *task = checkpoint();
+	if (unlikely(!task))
+		fail(call, errno);
+	else if (likely(call->descriptor->generation == call->generation))
+		return task;
+	else
+		fail(call, EBADF);
+	return NULL;
+}
+
+bool io_is_open(struct io_call *call)
+{
+	return check(call) != NULL;
 }
 
 bool io_ready(struct io_call *call)
 {
 	struct descriptor *descriptor = call->descriptor;
 	for (;;) {
-		struct task *task = checkpoint();
+		struct task *task = check(call);
 		if (!task)
-			return fail(call, errno);
-		if (descriptor->generation != call->generation)
-			return fail(call, EBADF);
-		if (likely(descriptor->is_ready[call->direction]) && likely(!others_came_first(call)))
+			return false;
+		bool must_queue = others_came_first(call);
+		if (unlikely(call->never_waits))
+			return must_queue ? fail(call, EAGAIN) : true;
+		if (likely(descriptor->is_ready[call->direction]) && likely(!must_queue))
 			return true;
-		call->has_queued = true;
 		int status = descriptor_wait(call->loop, task, call->fd, call->direction,
-		    call->direction == DESCRIPTOR_IN ? POLLER_IN : POLLER_OUT, false);
+		    call->direction == DESCRIPTOR_IN ? POLLER_IN : POLLER_OUT, &call->place);
 		if (status)
 			return fail(call, status);
 		if (descriptor->kind == DESCRIPTOR_FILE)
 			return true;
 	}
+}
+
+int io_observe(struct io_call *call, uint32_t events)
+{
+	int status = descriptor_wait(call->loop, task_current(), call->fd, DESCRIPTOR_IN, events, NULL);
+	if (status) {
+		errno = status;
+		return -1;
+	}
+	return 0;
 }
 
 bool io_again(struct io_call *call, ssize_t result)
@@ -66,7 +94,7 @@ bool io_again(struct io_call *call, ssize_t result)
 		return false;
 	if (call->descriptor->generation == call->generation)
 		call->descriptor->is_ready[call->direction] = 0;
-	return true;
+	return !call->never_waits;
 }
 
 /* Asked once in a descriptor's life, if nobody told us. */
@@ -88,6 +116,8 @@ void io_note_read(struct io_call *call, ssize_t count, size_t size)
 	struct descriptor *descriptor = call->descriptor;
 	if (count <= 0 || (size_t)count >= size || descriptor->generation != call->generation)
 		return;
+	if (fault_is_armed()) /* it may be short on purpose */
+		return;
 	if (!descriptor->is_hung_up && io_is_tcp(call))
 		descriptor->is_ready[DESCRIPTOR_IN] = 0;
 }
@@ -103,6 +133,6 @@ void io_end(struct io_call *call)
 {
 	int saved = errno;
 	if (call->descriptor->generation == call->generation)
-		descriptor_pass_on(call->descriptor, call->direction);
+		descriptor_pass_on(call->descriptor, call->direction, &call->place);
 	errno = saved;
 }

@@ -26,7 +26,8 @@ struct io_call {
 	uint32_t generation; /* of the descriptor, when the call began */
 	int fd;
 	int direction;
-	bool has_queued;     /* its place in the line was taken once */
+	struct place place;
+	bool never_waits;    /* the caller wants EAGAIN */
 	bool has_failed;     /* not by the system call */
 };
 
@@ -39,6 +40,13 @@ bool io_ready(struct io_call *call);
 
 /* True if the system call, which returned `result` with errno, is to be tried again. */
 bool io_again(struct io_call *call, ssize_t result);
+
+/* The beginning of io_ready alone: false with errno if the whole call fails. */
+bool io_is_open(struct io_call *call);
+
+/* Parks, in no line, until one of `events` (POLLER_ bits), hang-up or an error may have come.
+ * 0, or -1 with errno. A file that cannot be polled: 0 at once, and its kind is FILE. */
+int io_observe(struct io_call *call, uint32_t events);
 
 /* A call that has nothing to do: 0, or -1 with errno as io_ready. Checks that fd is open. */
 int io_check(struct io_call *call);

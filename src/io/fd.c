@@ -22,24 +22,16 @@
 
 static int wait_for_events(struct io_call *call, int events)
 {
-	for (;;) {
-		struct task *task = checkpoint();
-		if (!task)
-			return -1;
-		if (call->descriptor->generation != call->generation) {
-			errno = EBADF;
-			return -1;
-		}
+	while (io_is_open(call)) {
 		int ready = descriptor_poll(call->fd, events);
 		if (ready != 0)
 			return ready;
-		int status = descriptor_wait(call->loop, task, call->fd, DESCRIPTOR_IN,
-		    poller_events_of_poll(events), true);
-		if (status) {
-			errno = status;
+		if (io_observe(call, poller_events_of_poll(events)) < 0)
 			return -1;
-		}
+		if (call->descriptor->kind == DESCRIPTOR_FILE)
+			return events;
 	}
+	return -1;
 }
 
 int bide_fd_wait(int fd, int events)

@@ -13,13 +13,6 @@
 
 /* ---- recv and send ------------------------------------------------------------------------------ */
 
-/* The caller asked not to wait: EAGAIN is the answer then. */
-static bool again_unless(struct io_call *call, ssize_t result, int flags)
-{
-	bool again = io_again(call, result);
-	return again && !(flags & MSG_DONTWAIT && errno != EINTR);
-}
-
 static int check_transfer(const void *buf, size_t size, int flags)
 {
 	if ((!buf && size > 0) || (flags & MSG_WAITALL)) {
@@ -29,17 +22,41 @@ static int check_transfer(const void *buf, size_t size, int flags)
 	return 0;
 }
 
+/* Urgent data and the error queue are beside the input: that they are empty says nothing of it, and
+ * who waits for them stands in no line. */
+static ssize_t recv_aside(struct io_call *call, void *buf, size_t size, int flags)
+{
+	uint32_t events = flags & MSG_OOB ? POLLER_PRI : 0;
+	for (;;) {
+		if (!io_is_open(call))
+			return -1;
+		ssize_t count = system_recv(call->fd, buf, size, flags | MSG_DONTWAIT);
+		if (count >= 0 || (errno != EAGAIN && errno != EINTR) || (errno == EAGAIN && call->never_waits))
+			return count;
+		if (errno == EAGAIN && io_observe(call, events) < 0)
+			return -1;
+	}
+}
+
+static ssize_t recv_in_line(struct io_call *call, void *buf, size_t size, int flags)
+{
+	ssize_t count;
+	do
+		count = io_ready(call) ? system_recv(call->fd, buf, size, flags | MSG_DONTWAIT) : -1;
+	while (io_again(call, count));
+	if (!(flags & ~MSG_DONTWAIT))
+		io_note_read(call, count, size);
+	return count;
+}
+
 ssize_t bide_recv(int fd, void *buf, size_t size, int flags)
 {
 	struct io_call call;
-	ssize_t count = -1;
 	if (check_transfer(buf, size, flags) < 0 || io_begin(&call, fd, DESCRIPTOR_IN) < 0)
 		return -1;
-	do
-		count = io_ready(&call) ? system_recv(fd, buf, size, flags | MSG_DONTWAIT) : -1;
-	while (again_unless(&call, count, flags));
-	if (!(flags & ~MSG_DONTWAIT))
-		io_note_read(&call, count, size);
+	call.never_waits = flags & MSG_DONTWAIT;
+	bool is_aside = flags & (MSG_OOB | MSG_ERRQUEUE);
+	ssize_t count = (is_aside ? recv_aside : recv_in_line)(&call, buf, size, flags);
 	io_end(&call);
 	return count;
 }
@@ -50,25 +67,29 @@ ssize_t bide_send(int fd, const void *buf, size_t size, int flags)
 	ssize_t count = -1;
 	if (check_transfer(buf, size, flags) < 0 || io_begin(&call, fd, DESCRIPTOR_OUT) < 0)
 		return -1;
+	call.never_waits = flags & MSG_DONTWAIT;
 	do
 		count = io_ready(&call) ? system_send(fd, buf, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL) : -1;
-	while (again_unless(&call, count, flags));
+	while (io_again(&call, count));
 	io_end(&call);
 	return count;
 }
 
 /* ---- accept ------------------------------------------------------------------------------------- */
 
-/* A listener must be non-blocking: a connection can go away between readiness and accept. */
-static int make_listener_nonblocking(struct io_call *call)
+/* A listener must be non-blocking: a connection can go away between readiness and accept. Looked at
+ * before each try, for the number may be another file's by now, and a blocking accept would stop the
+ * loop. What does not listen is left as it is: accept refuses it at once. */
+static int make_listener_nonblocking(int fd)
 {
-	if (call->descriptor->is_nonblocking)
+	int flags = system_fcntl(fd, F_GETFL, 0);
+	if (flags < 0 || (flags & O_NONBLOCK))
+		return flags < 0 ? -1 : 0;
+	int listens = 0;
+	socklen_t length = sizeof listens;
+	if (system_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) < 0 || !listens)
 		return 0;
-	int flags = system_fcntl(call->fd, F_GETFL, 0);
-	if (flags < 0 || (!(flags & O_NONBLOCK) && system_fcntl(call->fd, F_SETFL, flags | O_NONBLOCK) < 0))
-		return -1;
-	call->descriptor->is_nonblocking = 1;
-	return 0;
+	return system_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
 /* Errors of the connection, not of the listener (accept(2), "Error handling"). */
@@ -80,27 +101,19 @@ static bool is_of_the_connection(int err)
 
 static int accept_some(struct io_call *call, struct sockaddr *address, socklen_t *length)
 {
+	if (make_listener_nonblocking(call->fd) < 0)
+		return -1;
 	int fd = system_accept(call->fd, address, length);
 	if (fd < 0 && is_of_the_connection(errno))
 		errno = EINTR;
 	return fd;
 }
 
-/* What the listener is, its connections are. */
-static int welcome(struct io_call *call, int fd)
-{
-	if (descriptor_fresh(call->loop, fd, DESCRIPTOR_SOCKET, io_is_tcp(call)))
-		return fd;
-	system_close(fd);
-	errno = ENOMEM;
-	return -1;
-}
-
 int bide_accept(int fd, struct sockaddr *address, socklen_t *length)
 {
 	struct io_call call;
 	int accepted = -1;
-	if (address && !length) {
+	if (address && (!length || *length > INT32_MAX)) { /* the kernel finds it after it has accepted */
 		errno = EINVAL;
 		return -1;
 	}
@@ -110,41 +123,53 @@ int bide_accept(int fd, struct sockaddr *address, socklen_t *length)
 	do {
 		if (length)
 			*length = size;
-		accepted = io_ready(&call) && make_listener_nonblocking(&call) == 0
-		    ? accept_some(&call, address, length) : -1;
+		accepted = io_ready(&call) ? accept_some(&call, address, length) : -1;
 	} while (io_again(&call, accepted));
-	if (accepted >= 0)
-		accepted = welcome(&call, accepted);
+	if (accepted >= 0) /* what the listener is, its connections are */
+		descriptor_fresh(call.loop, accepted, DESCRIPTOR_SOCKET, io_is_tcp(&call));
 	io_end(&call);
 	return accepted;
 }
 
 /* ---- connect ------------------------------------------------------------------------------------ */
 
-/* What became of the attempt: 0 connected, EINPROGRESS still on its way, or the errno it failed with.
- * Readiness alone tells nothing: it may be spurious, and a failure may show as ERR or HUP only. */
-static int connect_status(int fd)
+/* As after a connect(2) that failed, the socket may try again. */
+static void leave_failed_attempt(int fd)
 {
-	int err = 0;
-	socklen_t length = sizeof err;
-	if (system_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &length) < 0)
-		return errno;
-	if (err)
-		return err;
-	struct sockaddr_storage peer;
-	length = sizeof peer;
-	if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0)
-		return 0;
-	return errno == ENOTCONN ? EINPROGRESS : errno;
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	(void)!system_connect(fd, &none, sizeof none);
 }
 
-static int finish_connect(struct io_call *call)
+/* What became of the attempt: 0 connected, EINPROGRESS still on its way, or the errno it failed with.
+ * Readiness alone tells nothing: it may be spurious, and a failure may show as ERR or HUP only. A
+ * second connect() tells the kernel's own opinion; it must not be the first to ask for the error, since
+ * on some families it would begin a new attempt. */
+static int connect_status(int fd, const struct sockaddr *address, socklen_t length)
+{
+	int err = 0;
+	socklen_t size = sizeof err;
+	if (system_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0)
+		return errno;
+	if (err) {
+		leave_failed_attempt(fd);
+		return err;
+	}
+	int result;
+	do
+		result = system_connect(fd, address, length);
+	while (result < 0 && errno == EINTR);
+	if (result == 0 || errno == EISCONN)
+		return 0;
+	return errno == EALREADY ? EINPROGRESS : errno;
+}
+
+static int finish_connect(struct io_call *call, const struct sockaddr *address, socklen_t length)
 {
 	for (;;) {
 		call->descriptor->is_ready[DESCRIPTOR_OUT] = 0;
 		if (!io_ready(call))
 			return -1;
-		int status = connect_status(call->fd);
+		int status = connect_status(call->fd, address, length);
 		if (status == 0)
 			return 0;
 		if (status != EINPROGRESS) {
@@ -154,16 +179,34 @@ static int finish_connect(struct io_call *call)
 	}
 }
 
+#define BACKLOG_DELAY_MIN BIDE_MSEC
+#define BACKLOG_DELAY_MAX (16 * BIDE_MSEC)
+
+/* A unix listener's backlog is full: EAGAIN, no attempt is under way, and nothing will tell when there
+ * is room. So it is tried again after a while; closing the socket is noticed then. */
+static void wait_for_room(struct io_call *call, bide_time *delay)
+{
+	struct task *task = task_current();
+	wait_begin(task, NULL, WAIT_FD, call->descriptor)->detail = call->fd;
+	park(task, time_add(loop_now(call->loop), *delay)); /* an interrupt is found by the next io_ready */
+	if (*delay < BACKLOG_DELAY_MAX)
+		*delay *= 2;
+}
+
 static int connect_nonblocking(struct io_call *call, const struct sockaddr *address, socklen_t length)
 {
-	int result;
-	do
-		result = io_ready(call) ? system_connect(call->fd, address, length) : -1;
-	while (result < 0 && errno == EINTR && !call->has_failed);
-	/* A unix socket answers EAGAIN when the backlog is full, and has no attempt under way. */
-	if (result == 0 || call->has_failed || errno != EINPROGRESS)
-		return result;
-	return finish_connect(call);
+	bide_time delay = BACKLOG_DELAY_MIN;
+	while (io_ready(call)) {
+		if (system_connect(call->fd, address, length) == 0)
+			return 0;
+		if (errno == EINPROGRESS)
+			return finish_connect(call, address, length);
+		if (errno == EAGAIN && address->sa_family == AF_UNIX)
+			wait_for_room(call, &delay);
+		else if (errno != EINTR)
+			return -1;
+	}
+	return -1;
 }
 
 int bide_connect(int fd, const struct sockaddr *address, socklen_t length)

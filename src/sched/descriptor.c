@@ -10,9 +10,13 @@
 
 #define PAGE_RECORDS 64     /* a sparse high number costs one page of records */
 #define ASK_BATCH 64        /* doubted waits asked about in one go */
-#define OBSERVER 0x8000u    /* in wait.events: woken with everybody */
 
-#define TROUBLE (POLLER_HUP | POLLER_ERR)
+#define TROUBLE (POLLER_HUP | POLLER_ERR) /* everybody wants to know */
+
+/* In wait.events, beside POLLER_ bits. The ticket is in wait.slot. */
+#define OBSERVER 0x8000u
+#define CLAIMS 0x4000u  /* how the wait ended: woken as the next in line */
+#define UNSURE 0x2000u  /* it may be for another file than the registered one */
 
 /* ---- the table --------------------------------------------------------------------------------- */
 
@@ -49,9 +53,10 @@ static void reset(struct descriptor *descriptor)
 {
 	descriptor->is_ready[DESCRIPTOR_IN] = 1;
 	descriptor->is_ready[DESCRIPTOR_OUT] = 1;
+	descriptor->is_claimed[DESCRIPTOR_IN] = 0;
+	descriptor->is_claimed[DESCRIPTOR_OUT] = 0;
 	descriptor->is_registered = 0;
 	descriptor->is_hung_up = 0;
-	descriptor->is_nonblocking = 0;
 	descriptor->kind = DESCRIPTOR_UNKNOWN;
 	descriptor->is_tcp = -1;
 	descriptor->registration++; /* events under way are of the file before */
@@ -85,6 +90,8 @@ struct descriptor *descriptor_get(struct loop *loop, int fd)
 	}
 	struct descriptors *descriptors = &loop->descriptors;
 	size_t page = (size_t)fd / PAGE_RECORDS;
+	if (system_fcntl(fd, F_GETFD, 0) < 0) /* a number that means nothing gets no memory */
+		return NULL;
 	if (grow_to(descriptors, page) < 0)
 		return NULL;
 	descriptors->pages[page] = new_page(descriptors);
@@ -114,29 +121,42 @@ static struct wait *find_waiter(const struct list *waiters, uint32_t events, boo
 	return NULL;
 }
 
-/* Observers all, of the others the first. */
-static void wake_some(const struct list *waiters, uint32_t events)
+/* Observers all, of the others the first, unless one is being served. */
+static void wake_some(struct descriptor *descriptor, int direction, uint32_t events)
 {
-	bool one_is_served = false;
+	uint8_t *is_claimed = &descriptor->is_claimed[direction];
 	struct wait *wait;
-	while ((wait = find_waiter(waiters, events, one_is_served))) {
-		one_is_served |= !(wait->events & OBSERVER);
+	while ((wait = find_waiter(&descriptor->waiters[direction], events, *is_claimed))) {
+		if (!(wait->events & OBSERVER)) {
+			wait->events |= CLAIMS;
+			*is_claimed = 1;
+		}
 		task_wake(wait->task, 0);
 	}
 }
 
-bool descriptor_has_queue(const struct descriptor *descriptor, int direction)
+bool descriptor_has_line(const struct descriptor *descriptor, int direction)
 {
+	if (descriptor->is_claimed[direction])
+		return true;
 	list_each(link, &descriptor->waiters[direction])
 		if (!(container_of(link, struct wait, link)->events & OBSERVER))
 			return true;
 	return false;
 }
 
-void descriptor_pass_on(struct descriptor *descriptor, int direction)
+static void let_go(struct descriptor *descriptor, int direction, struct place *place)
 {
+	if (place->has_claim)
+		descriptor->is_claimed[direction] = 0;
+	place->has_claim = false;
+}
+
+void descriptor_pass_on(struct descriptor *descriptor, int direction, struct place *place)
+{
+	let_go(descriptor, direction, place);
 	if (descriptor->is_ready[direction] && !list_is_empty(&descriptor->waiters[direction]))
-		wake_some(&descriptor->waiters[direction], direction == DESCRIPTOR_IN ? POLLER_IN : POLLER_OUT);
+		wake_some(descriptor, direction, direction == DESCRIPTOR_IN ? POLLER_IN : POLLER_OUT);
 }
 
 static void fire(struct descriptor *descriptor, uint32_t events)
@@ -149,14 +169,10 @@ static void fire(struct descriptor *descriptor, uint32_t events)
 		descriptor->is_ready[DESCRIPTOR_IN] = 1;
 	if (events & (POLLER_OUT | TROUBLE))
 		descriptor->is_ready[DESCRIPTOR_OUT] = 1;
-	if (events & TROUBLE) {
-		wake_all(descriptor, 0);
-		return;
-	}
 	if (events & POLLER_RDHUP)
 		events |= POLLER_IN;
-	wake_some(&descriptor->waiters[DESCRIPTOR_IN], events);
-	wake_some(&descriptor->waiters[DESCRIPTOR_OUT], events);
+	wake_some(descriptor, DESCRIPTOR_IN, events);
+	wake_some(descriptor, DESCRIPTOR_OUT, events);
 }
 
 static uint64_t key_of(int fd, const struct descriptor *descriptor)
@@ -182,18 +198,14 @@ void descriptors_fire(struct loop *loop, const struct poller_event *events, int 
 static int register_with_poller(struct loop *loop, int fd, struct descriptor *descriptor)
 {
 	descriptor->registration++;
-	if (poller_add(&loop->poller, fd, key_of(fd, descriptor)) == 0) {
-		descriptor->is_registered = 1;
-		return 0;
-	}
-	if (errno == EPERM)
-		descriptor->kind = DESCRIPTOR_FILE;
 	/* EEXIST: the very file was added under this number before, and we have forgotten it. */
-	if (errno == EEXIST && poller_refresh(&loop->poller, fd, key_of(fd, descriptor)) == 0) {
-		descriptor->is_registered = 1;
-		return 0;
-	}
-	return errno;
+	if (poller_add(&loop->poller, fd, key_of(fd, descriptor)) < 0 &&
+	    (errno != EEXIST || poller_refresh(&loop->poller, fd, key_of(fd, descriptor)) < 0))
+		return errno;
+	descriptor->is_registered = 1;
+	if (descriptor->kind == DESCRIPTOR_FILE)
+		descriptor->kind = DESCRIPTOR_UNKNOWN; /* it was one that cannot be polled */
+	return 0;
 }
 
 static void doubt(struct descriptors *descriptors, struct descriptor *descriptor)
@@ -208,24 +220,54 @@ static void settle_doubt(struct descriptor *descriptor)
 		link_remove(&descriptor->doubt);
 }
 
+/* Behind those who came before. */
+static void stand_in_line(struct list *waiters, struct wait *wait)
+{
+	list_each(link, waiters) {
+		struct wait *other = container_of(link, struct wait, link);
+		if (!(other->events & OBSERVER) && (uintptr_t)other->slot > (uintptr_t)wait->slot) {
+			link_insert_before(&wait->link, link);
+			return;
+		}
+	}
+	list_push_tail(waiters, &wait->link);
+}
+
+static void queue(struct descriptors *descriptors, struct list *waiters, struct wait *wait, struct place *place)
+{
+	bool is_back = place && place->ticket;
+	if (place && !is_back)
+		place->ticket = ++descriptors->tickets;
+	wait->slot = (void *)(uintptr_t)(place ? place->ticket : 0);
+	if (is_back)
+		stand_in_line(waiters, wait);
+	else
+		list_push_tail(waiters, &wait->link);
+}
+
 int descriptor_enqueue(struct loop *loop, struct wait *wait, int fd, int direction, uint32_t events,
-    bool is_observer)
+    struct place *place)
 {
 	struct descriptors *descriptors = &loop->descriptors;
 	struct descriptor *descriptor = descriptor_find(loop, fd);
 	CHECK(descriptor, "a descriptor that is waited for has a record");
-	if (descriptor->is_registered) {
+	bool is_doubtful = descriptor->is_registered;
+	if (is_doubtful) {
 		doubt(descriptors, descriptor);
 	} else {
 		int err = register_with_poller(loop, fd, descriptor);
+		if (err == EPERM)
+			descriptor->kind = DESCRIPTOR_FILE;
 		if (err)
-			return descriptor->kind == DESCRIPTOR_FILE ? EALREADY : err;
+			return err == EPERM ? EALREADY : err;
 	}
+	if (place)
+		let_go(descriptor, direction, place);
 	wait->kind = WAIT_FD;
 	wait->object = descriptor;
 	wait->detail = fd;
-	wait->events = (uint16_t)(events | (is_observer ? OBSERVER : 0));
-	list_push_tail(&descriptor->waiters[direction], &wait->link);
+	wait->events = (uint16_t)(events | TROUBLE | (is_doubtful ? UNSURE : 0) | (place ? 0 : OBSERVER));
+	queue(descriptors, &descriptor->waiters[direction], wait, place);
 	descriptors->waiting++;
 	return 0;
 }
@@ -241,13 +283,15 @@ void descriptor_leave(struct loop *loop, struct wait *wait)
 }
 
 int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction, uint32_t events,
-    bool is_observer)
+    struct place *place)
 {
 	struct wait *wait = wait_begin(task, NULL, WAIT_FD, NULL);
-	int err = descriptor_enqueue(loop, wait, fd, direction, events, is_observer);
+	int err = descriptor_enqueue(loop, wait, fd, direction, events, place);
 	if (err)
 		return err == EALREADY ? 0 : err;
 	int status = park(task, BIDE_NEVER);
+	if (place)
+		place->has_claim = wait->events & CLAIMS;
 	descriptor_leave(loop, wait);
 	return status;
 }
@@ -265,18 +309,17 @@ void descriptor_forget(struct loop *loop, int fd)
 	reset(descriptor);
 }
 
-struct descriptor *descriptor_fresh(struct loop *loop, int fd, enum descriptor_kind kind, int is_tcp)
+void descriptor_fresh(struct loop *loop, int fd, enum descriptor_kind kind, int is_tcp)
 {
 	struct descriptor *descriptor = descriptor_get(loop, fd);
 	if (!descriptor)
-		return NULL;
+		return;
 	wake_all(descriptor, EBADF);
 	settle_doubt(descriptor);
 	descriptor->generation++;
 	reset(descriptor);
 	descriptor->kind = (uint8_t)kind;
 	descriptor->is_tcp = (int8_t)is_tcp;
-	return descriptor;
 }
 
 /* ---- asking poll() ----------------------------------------------------------------------------- */
@@ -313,6 +356,35 @@ static int fd_of_waiter(const struct descriptor *descriptor)
 	return link ? container_of(link, struct wait, link)->detail : -1;
 }
 
+static void be_sure(struct descriptor *descriptor)
+{
+	for (int direction = 0; direction < 2; direction++)
+		list_each(link, &descriptor->waiters[direction])
+			container_of(link, struct wait, link)->events &= (uint16_t)~UNSURE;
+}
+
+static struct wait *find_sure(const struct descriptor *descriptor)
+{
+	for (int direction = 0; direction < 2; direction++)
+		list_each(link, &descriptor->waiters[direction]) {
+			struct wait *wait = container_of(link, struct wait, link);
+			if (!(wait->events & UNSURE))
+				return wait;
+		}
+	return NULL;
+}
+
+/* Another file has the number, or none. Those who waited for the old one for certain have lost it; the
+ * others start over, since what was known was of the old one. */
+static void move_on(struct descriptor *descriptor)
+{
+	struct wait *wait;
+	reset(descriptor);
+	while ((wait = find_sure(descriptor)))
+		task_wake(wait->task, EBADF);
+	wake_all(descriptor, 0);
+}
+
 static void ask_about(struct loop *loop, struct descriptor *descriptor)
 {
 	settle_doubt(descriptor);
@@ -320,22 +392,28 @@ static void ask_about(struct loop *loop, struct descriptor *descriptor)
 	if (fd < 0)
 		return;
 	if (poller_refresh(&loop->poller, fd, key_of(fd, descriptor)) == 0)
-		return;
-	/* Another file, or none. Whoever waits starts over: what it knew was of the old one. */
-	int err = errno;
-	reset(descriptor);
-	wake_all(descriptor, err == ENOENT || err == EPERM ? 0 : err);
+		be_sure(descriptor);
+	else if (errno == ENOENT || errno == EPERM || errno == EBADF)
+		move_on(descriptor); /* a call on what is not open finds EBADF by itself */
+	else
+		wake_all(descriptor, errno);
 }
 
+/* A loop with nothing else to do asks about all of them at once, and then may sleep for good; one at
+ * work about a few at a time. */
 bide_time descriptors_ask(struct loop *loop, bide_time now)
 {
 	struct descriptors *descriptors = &loop->descriptors;
+	bool is_idle = ready_is_empty(&loop->ready);
 	if (list_is_empty(&descriptors->doubted))
 		return BIDE_NEVER;
-	if (now >= time_add(descriptors->asked_at, DOUBT_NS)) {
+	if (now >= time_add(descriptors->asked_at, DOUBT_NS) || (is_idle && descriptors->has_more_to_ask)) {
 		descriptors->asked_at = now;
 		for (int i = 0; i < ASK_BATCH && !list_is_empty(&descriptors->doubted); i++)
 			ask_about(loop, container_of(list_head(&descriptors->doubted), struct descriptor, doubt));
+		descriptors->has_more_to_ask = !list_is_empty(&descriptors->doubted);
+		if (is_idle && descriptors->has_more_to_ask)
+			return now;
 	}
 	return list_is_empty(&descriptors->doubted) ? BIDE_NEVER
 	                                            : time_add(descriptors->asked_at, DOUBT_NS);

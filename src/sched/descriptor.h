@@ -10,7 +10,12 @@
  * poller does not know. Nothing tells us. So a wait on a descriptor that was registered before it
  * began is doubted: before the loop sleeps, and every DOUBT_NS while it does not, it asks the poller
  * whether the registration is still that file's, and registers anew if not. A wait that ends soon is
- * never asked about, which is why a busy server pays nothing. */
+ * never asked about, which is why a busy server pays nothing.
+ *
+ * Tasks that want to read, or to write, stand in line. An event wakes the first one only; it tries, and
+ * whatever comes of that it passes the readiness it left on to the next. Until then it holds the claim:
+ * a newcomer that finds the claim held, or somebody in line, stands in line too. Who was woken for
+ * nothing goes back to its old place. Observers take nothing and stand in nobody's way. */
 #ifndef SCHED_DESCRIPTOR_H
 #define SCHED_DESCRIPTOR_H
 
@@ -40,9 +45,9 @@ struct descriptor {
 	uint32_t generation;      /* changes when the number is given to another file by us */
 	uint32_t registration;    /* the poller's key is number and registration: counts them */
 	uint8_t is_ready[2];      /* a call may succeed */
+	uint8_t is_claimed[2];    /* the next in line was woken, and has not let go yet */
 	uint8_t is_registered;
 	uint8_t is_hung_up;       /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
-	uint8_t is_nonblocking;   /* O_NONBLOCK was seen, or set by us */
 	uint8_t kind;             /* enum descriptor_kind */
 	int8_t is_tcp;            /* 1: a short read means drained; 0: not; -1: not known yet */
 };
@@ -53,7 +58,15 @@ struct descriptors {
 	const struct memory *memory;
 	struct list doubted;
 	bide_time asked_at;       /* when doubted ones were last asked about */
+	bool has_more_to_ask;     /* that was not about all of them */
 	size_t waiting;           /* tasks that wait for a descriptor */
+	uint64_t tickets;         /* drawn so far */
+};
+
+/* The place of a call in the line of its descriptor; all zero while it has not waited. */
+struct place {
+	uint64_t ticket; /* drawn at its first wait */
+	bool has_claim;
 };
 
 #define DOUBT_NS (5 * BIDE_MSEC)
@@ -64,23 +77,24 @@ struct loop;
 void descriptors_init(struct descriptors *descriptors, const struct memory *memory);
 void descriptors_destroy(struct descriptors *descriptors);
 
-/* The record of fd, made if need be. NULL with EBADF (negative) or ENOMEM. */
+/* The record of fd, made if need be. NULL with ENOMEM, or with EBADF: negative; or not open, which is
+ * looked at only if there is no record. */
 struct descriptor *descriptor_get(struct loop *loop, int fd);
 /* The record of fd if there is one. */
 struct descriptor *descriptor_find(struct loop *loop, int fd);
 
-/* Parks the running task until fd may be ready for `events` (POLLER_ bits), in the list of
- * `direction`. An observer only looks and is woken with everybody; others are woken one at a time.
+/* Parks the running task until fd may be ready for `events` (POLLER_ bits), in the line of
+ * `direction`. Who has no place (NULL) only looks, and is woken with everybody.
  * 0, or the errno with which the wait, or the registration, failed: EBADF, ENOMEM, ENOSPC, an
  * interrupt's. A descriptor that cannot be polled has its kind set to FILE: 0 at once. */
 int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction, uint32_t events,
-    bool is_observer);
+    struct place *place);
 
 /* The same in its two halves, for a wait with several records. enqueue puts `wait`, with its task set,
- * in the list of `direction`; 0 or an errno as above, and EALREADY for a descriptor that cannot be
+ * in the line of `direction`; 0 or an errno as above, and EALREADY for a descriptor that cannot be
  * polled (it is always ready). leave is called after the park, with the wait no longer queued. */
 int descriptor_enqueue(struct loop *loop, struct wait *wait, int fd, int direction, uint32_t events,
-    bool is_observer);
+    struct place *place);
 void descriptor_leave(struct loop *loop, struct wait *wait);
 
 /* What poll() says of fd now: bits, 0 for none of `events`, or -1 with errno (EBADF). */
@@ -88,19 +102,21 @@ int descriptor_poll(int fd, int events);
 /* POLLIN ... as POLLER_IN ... */
 uint32_t poller_events_of_poll(int events);
 
-/* Does anybody wait in line for `direction`? Observers do not. */
-bool descriptor_has_queue(const struct descriptor *descriptor, int direction);
+/* Is somebody in line for `direction`, or served just now? */
+bool descriptor_has_line(const struct descriptor *descriptor, int direction);
 
-/* After a call that left `direction` ready: the next in line gets its chance. */
-void descriptor_pass_on(struct descriptor *descriptor, int direction);
+/* After a call: lets go of the claim, if the call has it, and gives the next in line its chance if
+ * `direction` was left ready. */
+void descriptor_pass_on(struct descriptor *descriptor, int direction, struct place *place);
 
 /* The number is about to be closed, or given away: everybody who waits fails with EBADF, and what
  * was remembered is forgotten. */
 void descriptor_forget(struct loop *loop, int fd);
 
 /* A fresh descriptor from the kernel is known to be a new file: forgets what an older one under this
- * number left. `kind` and `is_tcp` as in the record. NULL with ENOMEM. */
-struct descriptor *descriptor_fresh(struct loop *loop, int fd, enum descriptor_kind kind, int is_tcp);
+ * number left. `kind` and `is_tcp` as in the record. Without memory for a record nothing is
+ * remembered, and nothing was. */
+void descriptor_fresh(struct loop *loop, int fd, enum descriptor_kind kind, int is_tcp);
 
 /* Turns fetched events into ready tasks. */
 void descriptors_fire(struct loop *loop, const struct poller_event *events, int count);

@@ -15,6 +15,8 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 		.look_stride = 1,
 		.errno_location = &errno,
 		.clock = { .is_virtual = settings->is_virtual },
+		.sweep_at = BIDE_NEVER,
+		.sweep_wake = BIDE_NEVER,
 		.memory = settings->memory,
 		.random = { settings->seed },
 		.deadlocked = settings->deadlocked,
@@ -26,6 +28,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 	descriptors_init(&loop->descriptors, settings->memory);
 	slab_init(&loop->tasks, settings->record_size, settings->memory);
 	stack_pool_init(&loop->stacks, settings->memory, settings->stack_hooks);
+	loop->stacks.options = settings->stacks;
 	list_init(&loop->settlers);
 #ifdef ANNOTATE_TSAN
 	loop->strand.fiber = __tsan_get_current_fiber();
@@ -95,6 +98,8 @@ static void look(struct loop *loop)
 		look_at_descriptors(loop, 0);
 	}
 	look_at_timers(loop);
+	if (unlikely(now >= loop->sweep_at))
+		loop->sweep(loop, now, false);
 	set_stride(loop, now, false);
 }
 
@@ -126,6 +131,8 @@ static bide_time sleep_limit(struct loop *loop, bide_time now)
 	} else if (deadline != BIDE_NEVER) {
 		limit = deadline > now ? deadline - now : 0;
 	}
+	if (loop->sweep_wake != BIDE_NEVER && !loop->clock.is_virtual)
+		limit = earlier(limit, loop->sweep_wake > now ? loop->sweep_wake - now : 0);
 	bide_time asked_again = descriptors_ask(loop, now);
 	return asked_again == BIDE_NEVER ? limit : earlier(limit, asked_again - now);
 }
@@ -162,7 +169,11 @@ static bool idle(struct loop *loop)
 		return true;
 	if (!can_be_woken(loop))
 		return loop->deadlocked(loop);
-	bide_time limit = sleep_limit(loop, clock_monotonic());
+	timers_trim(&loop->timers);
+	bide_time now = clock_monotonic();
+	if (loop->sweep)
+		loop->sweep(loop, now, true);
+	bide_time limit = sleep_limit(loop, now);
 	if (!ready_is_empty(&loop->ready))
 		return true; /* a doubted wait ended */
 	int heard = look_at_descriptors(loop, limit);
@@ -183,6 +194,17 @@ static struct entry *take_next(struct loop *loop)
 	return entry ? entry : ready_pop(&loop->ready);
 }
 
+/* The next switch comes back here, whatever is ready. */
+static void enter_watched(struct loop *loop, struct task *task)
+{
+	int left = loop->until_look;
+	loop->until_look = 1;
+	loop->entered = task;
+	loop_enter(loop, task);
+	loop->until_look = left - 1;
+	loop->after_slice(loop, loop->entered);
+}
+
 void loop_run(struct loop *loop)
 {
 	loop->stop = false;
@@ -196,6 +218,8 @@ void loop_run(struct loop *loop)
 		} else if (entry->run) {
 			loop->until_look--;
 			entry->run(entry);
+		} else if (unlikely(loop->after_slice != NULL)) {
+			enter_watched(loop, task_of_entry(entry));
 		} else {
 			loop_enter(loop, task_of_entry(entry));
 		}
@@ -217,10 +241,11 @@ static void check_record(void *record, void *arg)
 	if (!task->loop)
 		return;
 	CHECK(task->loop == loop, "a record belongs to its loop");
-	CHECK((task->state == TASK_RUNNING) == (task == loop->running), "one task runs at most");
+	CHECK(task->state != TASK_RUNNING && (task != loop->running || task->state == TASK_READY),
+	    "one task runs at most, and it is not parked");
 	CHECK(task->state == TASK_SUSPENDED || !timer_is_armed(&task->timer),
 	    "only a parked task has its timer armed");
-	if (task->state == TASK_CREATED || task->state == TASK_READY)
+	if (task != loop->running && (task->state == TASK_CREATED || task->state == TASK_READY))
 		CHECK(link_is_linked(&task->entry.link), "a task that can run is in the ready queue");
 }
 

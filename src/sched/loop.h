@@ -57,6 +57,17 @@ struct loop {
 	/* Called when nothing is ready and nothing can ever be. Returns true if it made something
 	 * ready. */
 	bool (*deadlocked)(struct loop *loop);
+
+	/* Called before the loop sleeps, and at a look when sweep_at has come, in real time; sets sweep_at
+	 * and sweep_wake, the time at which a sleeping loop is to wake for it. NULL: no sweeps. */
+	void (*sweep)(struct loop *loop, bide_time now, bool is_idle);
+	bide_time sweep_at, sweep_wake;
+
+	/* In debug mode: called on the loop's stack after each slice with the task whose slice it was, and
+	 * before an ended task's stack is put back. No task then hands over to another directly. */
+	void (*after_slice)(struct loop *loop, struct task *task);
+	struct task *entered;      /* whose slice it is; only kept for that */
+
 	void *rooms[LOOP_ROOM_COUNT];
 };
 
@@ -64,6 +75,7 @@ struct loop_settings {
 	size_t record_size; /* of a task: struct task and what the upper layer puts behind it */
 	const struct memory *memory;
 	const struct stack_hooks *stack_hooks;
+	struct stack_options stacks;
 	bool is_virtual;
 	bool is_random;
 	uint64_t seed;
@@ -90,6 +102,12 @@ static inline struct task *task_current(void)
 {
 	struct loop *loop = loop_current;
 	return likely(loop != NULL) ? loop->running : NULL;
+}
+
+/* The task's state as its user sees it. */
+static inline enum task_state task_state(const struct task *task)
+{
+	return task == task->loop->running ? TASK_RUNNING : (enum task_state)task->state;
 }
 
 /* A record in state FREE with a stack of stack_size bytes reserved (0: none, the caller adopts one)

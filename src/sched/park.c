@@ -19,9 +19,9 @@ static void task_begin(void *arg)
 {
 	struct task *task = arg;
 	strand_begin(&task->strand);
-	*task->loop->errno_location = 0;
 	if (task->loop->dead)
 		loop_bury(task->loop);
+	*task->loop->errno_location = 0;
 	task->main(task);
 	task_exit(task);
 }
@@ -35,9 +35,10 @@ static __attribute__((noinline)) void prepare(struct loop *loop, struct task *ta
 
 static inline struct strand *make_running(struct loop *loop, struct task *task)
 {
-	if (unlikely(task->state == TASK_CREATED))
+	if (unlikely(task->state == TASK_CREATED)) {
 		prepare(loop, task);
-	task_set_state(task, TASK_RUNNING);
+		task_set_state(task, TASK_READY);
+	}
 	loop->running = task;
 	loop->budget = CALL_BUDGET;
 	return &task->strand;
@@ -47,17 +48,14 @@ static inline struct strand *make_running(struct loop *loop, struct task *task)
  * or if a look is due. */
 static inline struct strand *choose_next(struct loop *loop)
 {
+	struct entry *entry = NULL;
+	if (likely(--loop->until_look > 0))
+		entry = ready_pop(&loop->ready);
+	if (likely(entry != NULL) && likely(!entry->run))
+		return make_running(loop, task_of_entry(entry));
+	loop->handed = entry;
 	loop->running = NULL;
-	if (unlikely(--loop->until_look <= 0))
-		return &loop->strand;
-	struct entry *entry = ready_pop(&loop->ready);
-	if (unlikely(!entry))
-		return &loop->strand;
-	if (unlikely(entry->run != NULL)) {
-		loop->handed = entry;
-		return &loop->strand;
-	}
-	return make_running(loop, task_of_entry(entry));
+	return &loop->strand;
 }
 
 /* The one switch from a task: to the next one, or to the loop. */
@@ -65,9 +63,9 @@ static inline void switch_from(struct loop *loop, struct task *task, struct stra
 {
 	task->saved_errno = *loop->errno_location;
 	strand_switch(&task->strand, to);
-	*loop->errno_location = task->saved_errno;
 	if (unlikely(loop->dead != NULL))
-		loop_bury(loop);
+		loop_bury(loop); /* may report, and so change errno */
+	*loop->errno_location = task->saved_errno;
 }
 
 void loop_enter(struct loop *loop, struct task *task)
@@ -75,18 +73,17 @@ void loop_enter(struct loop *loop, struct task *task)
 	int saved_errno = *loop->errno_location;
 	struct strand *to = make_running(loop, task);
 	strand_switch(&loop->strand, to);
-	*loop->errno_location = saved_errno;
 	if (loop->dead)
 		loop_bury(loop);
+	*loop->errno_location = saved_errno;
 }
 
-int yield(struct task *task)
+CONTEXT_RETURNS_BY_JUMP int yield(struct task *task)
 {
 	struct loop *loop = task->loop;
-	task_set_state(task, TASK_READY);
 	ready_push(&loop->ready, &task->entry);
 	struct strand *to = choose_next(loop);
-	if (to != &task->strand)
+	if (likely(to != &task->strand))
 		switch_from(loop, task, to);
 	return 0;
 }
@@ -95,7 +92,7 @@ void task_enter(struct task *child)
 {
 	struct loop *loop = child->loop;
 	struct task *task = loop->running;
-	task_set_state(task, TASK_READY);
+	loop->entered = child;
 	ready_push(&loop->ready, &task->entry);
 	ready_remove(&loop->ready, &child->entry);
 	switch_from(loop, task, make_running(loop, child));
@@ -114,7 +111,11 @@ void loop_bury(struct loop *loop)
 {
 	struct task *task = loop->dead;
 	loop->dead = NULL;
+	if (unlikely(loop->after_slice != NULL))
+		loop->after_slice(loop, task);
 	strand_destroy(&task->strand);
+	if (unlikely(loop->stacks.options.paints))
+		task->depth = (struct depth){ stack_used(&task->stack), stack_size(&task->stack) };
 	stack_put(&loop->stacks, &task->stack);
 	task->buried(task);
 }
@@ -127,12 +128,13 @@ struct wait *wait_begin(struct task *task, struct list *list, enum wait_kind kin
 	wait->object = object;
 	wait->kind = (uint8_t)kind;
 	wait->is_shielded = 0;
+	wait->sweeps = 0;
 	if (list)
 		list_push_tail(list, &wait->link);
 	return wait;
 }
 
-int park(struct task *task, bide_time deadline)
+CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 {
 	struct loop *loop = task->loop;
 	CHECK(task == loop->running, "only the running task parks");
@@ -166,6 +168,21 @@ void task_interrupt(struct task *task, int err)
 	}
 }
 
+/* A task that calls on and on although every call fails must hold up neither the others nor, at the end
+ * of a run, the clock that its grace is measured by. */
+static void slow_down(struct task *task)
+{
+	wait_begin(task, NULL, WAIT_SLEEP, NULL)->is_shielded = 1;
+	park(task, time_add(loop_now(task->loop), BIDE_MSEC));
+}
+
+struct task *interrupted(struct task *task)
+{
+	task->was_interrupted = 1;
+	errno = task->interrupt;
+	return NULL;
+}
+
 /* The slow ways of checkpoint(). Yielding comes first: a cancel that arrives meanwhile is seen by
  * this very call, before it has done anything. */
 struct task *checkpoint_slowly(struct task *task)
@@ -174,14 +191,11 @@ struct task *checkpoint_slowly(struct task *task)
 		errno = EPERM;
 		return NULL;
 	}
-	if (!task->interrupt && task->loop->budget <= 0) {
+	if (task->interrupt && --task->loop->budget <= 0) {
+		slow_down(task);
+	} else if (task->loop->budget <= 0) {
 		task->loop->budget = CALL_BUDGET;
 		yield(task);
 	}
-	if (task->interrupt) {
-		task->was_interrupted = 1;
-		errno = task->interrupt;
-		return NULL;
-	}
-	return task;
+	return task->interrupt ? interrupted(task) : task;
 }

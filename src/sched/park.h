@@ -47,6 +47,8 @@ void loop_enter(struct loop *loop, struct task *task);
 void loop_bury(struct loop *loop);
 
 struct task *checkpoint_slowly(struct task *task);
+/* How a call fails by the interrupt that is pending: NULL with errno. */
+struct task *interrupted(struct task *task);
 
 static inline struct task *checkpoint(void)
 {

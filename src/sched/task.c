@@ -33,7 +33,7 @@ struct task *task_new(struct loop *loop, size_t stack_size)
 	struct stack stack = { 0 };
 	if (stack_size && stack_reserve(&loop->stacks, stack_size, &stack) < 0)
 		return NULL;
-	if (timers_pledge(&loop->timers) < 0)
+	if (timers_pledge(&loop->timers, TIMERS_PER_TASK) < 0)
 		goto put_stack;
 	struct task *task = slab_get(&loop->tasks);
 	if (!task)
@@ -47,7 +47,7 @@ struct task *task_new(struct loop *loop, size_t stack_size)
 	return task;
 
 unpledge:
-	timers_unpledge(&loop->timers);
+	timers_unpledge(&loop->timers, TIMERS_PER_TASK);
 put_stack:
 	stack_put(&loop->stacks, &stack);
 	return NULL;
@@ -68,7 +68,8 @@ void task_free(struct task *task)
 		CHECK(!timer_is_armed(&task->timer), "a task that ended has no timer armed");
 		task_set_state(task, TASK_FREE);
 	}
-	stack_put(&loop->stacks, &task->stack);
-	timers_unpledge(&loop->timers);
+	if (task->stack.low || task->stack.origin)
+		stack_put(&loop->stacks, &task->stack);
+	timers_unpledge(&loop->timers, TIMERS_PER_TASK);
 	slab_put(&loop->tasks, task);
 }

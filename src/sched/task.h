@@ -21,11 +21,13 @@
 
 struct loop;
 
+#define TIMERS_PER_TASK 2 /* its own, and one of the upper layer */
+
 /* The order of enum bide_task_state in bide/task.h, and the record's own state before and after. */
 enum task_state {
 	TASK_CREATED,   /* in the ready queue, without a context */
-	TASK_READY,     /* in the ready queue */
-	TASK_RUNNING,   /* in no queue; loop->running */
+	TASK_READY,     /* in the ready queue; or it runs, and then loop->running is the task */
+	TASK_RUNNING,   /* never stored, so that a yield writes no state: see task_state() */
 	TASK_SUSPENDED, /* parked; in the queues its wait records say */
 	TASK_DONE,      /* ended; the record lives on while somebody refers to it */
 	TASK_FREE       /* the record is not in use */
@@ -33,10 +35,19 @@ enum task_state {
 
 extern const char *const task_state_names[];
 
+/* How deep a stack was used, and how large it was. */
+struct depth {
+	size_t used;
+	size_t size;
+};
+
 struct task {
 	/* Touched at every switch: one cache line. */
 	struct entry entry;    /* in the ready queue, in states CREATED and READY */
-	struct strand strand;  /* where it goes on, in states READY and SUSPENDED */
+	union {
+		struct strand strand; /* where it goes on, in states READY and SUSPENDED */
+		struct depth depth;   /* in state DONE, where stacks are painted */
+	};
 	int saved_errno;       /* errno, while it does not run */
 	int16_t interrupt;     /* errno with which the next suspending call fails; 0: none.
 	                          Set by task_interrupt() only */
@@ -68,10 +79,9 @@ static inline void task_set_state(struct task *task, enum task_state state)
 {
 	static const uint8_t may_follow[] = {
 		[TASK_CREATED] = 1 << TASK_FREE,
-		[TASK_READY] = 1 << TASK_RUNNING | 1 << TASK_SUSPENDED,
-		[TASK_RUNNING] = 1 << TASK_CREATED | 1 << TASK_READY,
-		[TASK_SUSPENDED] = 1 << TASK_RUNNING,
-		[TASK_DONE] = 1 << TASK_CREATED | 1 << TASK_RUNNING | 1 << TASK_SUSPENDED | 1 << TASK_READY,
+		[TASK_READY] = 1 << TASK_CREATED | 1 << TASK_SUSPENDED,
+		[TASK_SUSPENDED] = 1 << TASK_READY,
+		[TASK_DONE] = 1 << TASK_CREATED | 1 << TASK_READY,
 		[TASK_FREE] = 1 << TASK_CREATED | 1 << TASK_DONE,
 	};
 	CHECK(may_follow[state] >> task->state & 1, "a task changes state as task.h draws it");

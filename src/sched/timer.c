@@ -15,17 +15,14 @@ void timers_destroy(struct timers *timers)
 	heap_destroy(&timers->heap);
 }
 
-int timers_pledge(struct timers *timers)
+int timers_make_room(struct timers *timers, size_t count)
 {
-	if (heap_reserve(&timers->heap, timers->pledged + 1) < 0)
-		return -1;
-	timers->pledged++;
-	return 0;
+	return heap_reserve(&timers->heap, timers->pledged + count);
 }
 
-void timers_unpledge(struct timers *timers)
+void timers_trim(struct timers *timers)
 {
-	timers->pledged--;
+	heap_reserve(&timers->heap, timers->pledged);
 }
 
 struct timer *timers_pop_expired(struct timers *timers, bide_time now)

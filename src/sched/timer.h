@@ -5,6 +5,7 @@
 
 #include <bide/time.h>
 
+#include "base/check.h"
 #include "base/heap.h"
 
 struct timer {
@@ -20,10 +21,24 @@ struct timers {
 void timers_init(struct timers *timers, const struct memory *memory);
 void timers_destroy(struct timers *timers);
 
-/* Makes sure that one more timer can be armed without allocation: a task's own, or a callback's.
+int timers_make_room(struct timers *timers, size_t count);
+/* Gives memory back that few pledges do not need. */
+void timers_trim(struct timers *timers);
+
+/* Makes sure that `count` more timers can be armed without allocation: a task's own, or a callback's.
  * 0, or -1 with ENOMEM. */
-int timers_pledge(struct timers *timers);
-void timers_unpledge(struct timers *timers);
+static inline int timers_pledge(struct timers *timers, size_t count)
+{
+	if (unlikely(timers->pledged + count > timers->heap.capacity) && timers_make_room(timers, count) < 0)
+		return -1;
+	timers->pledged += count;
+	return 0;
+}
+
+static inline void timers_unpledge(struct timers *timers, size_t count)
+{
+	timers->pledged -= count;
+}
 
 static inline bool timer_is_armed(const struct timer *timer)
 {

@@ -53,6 +53,7 @@ struct wait {
 	uint8_t kind;             /* enum wait_kind */
 	uint8_t is_shielded;      /* an interrupt does not end this wait */
 	int status;               /* how it ended: 0, or an errno */
+	uint8_t sweeps;           /* how far the trimming of parked tasks has come with it (await/trim.h) */
 };
 
 #endif

@@ -18,13 +18,13 @@
 #define ANNOTATE_TSAN 1
 #endif
 
+/* For functions that read or write whole stacks, whatever lies on them. */
+#define ANNOTATE_UNCHECKED __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
+
 #ifdef ANNOTATE_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-/* Frames left without returning (bide_exit, a closed coroutine) stay poisoned. */
-#define annotate_stack_reuse(low, high) __asan_unpoison_memory_region(low, (size_t)((high) - (low)))
-#else
-#define annotate_stack_reuse(low, high) ((void)(low), (void)(high))
+#include <sanitizer/lsan_interface.h>
 #endif
 
 #ifdef ANNOTATE_TSAN
@@ -32,12 +32,75 @@
 #endif
 
 #ifdef BIDE_VALGRIND
-#include <valgrind/valgrind.h>
-#define annotate_stack_register(low, high) VALGRIND_STACK_REGISTER(low, (high) - 1)
-#define annotate_stack_deregister(id) VALGRIND_STACK_DEREGISTER(id)
-#else
-#define annotate_stack_register(low, high) ((void)(low), (void)(high), 0u)
-#define annotate_stack_deregister(id) ((void)(id))
+#include <valgrind/memcheck.h>
 #endif
+
+/* A stack's own note: 0, or in use. */
+#if defined(ANNOTATE_ASAN) || defined(BIDE_VALGRIND)
+#define ANNOTATE_FIELD unsigned annotation;
+#define ANNOTATE_ID(holder) (&(holder)->annotation)
+#else
+#define ANNOTATE_FIELD
+#define ANNOTATE_ID(holder) ((void)(holder), (unsigned *)0)
+#endif
+
+/* A stack begins to be used: it may be written to, and a leak check searches it for pointers. `is_ours`
+ * tells the pool's memory from the caller's, of which nothing else is known. Frames that were left
+ * without returning (by bide_exit, by a closed coroutine) stay poisoned, so memory of the caller's
+ * may come that way too. */
+static inline void annotate_stack_begins(char *low, char *high, int is_ours, unsigned *id)
+{
+	(void)low, (void)high, (void)is_ours, (void)id;
+#ifdef ANNOTATE_ASAN
+	__asan_unpoison_memory_region(low, (size_t)(high - low));
+	__lsan_register_root_region(low, (size_t)(high - low));
+	*id = 1;
+#endif
+#ifdef BIDE_VALGRIND
+	if (is_ours)
+		VALGRIND_MAKE_MEM_UNDEFINED(low, high - low);
+	*id = VALGRIND_STACK_REGISTER(low, high - 1) + 1;
+#endif
+}
+
+/* It is used no more, if it ever was: the caller's memory may be touched again, the pool's must not. */
+static inline void annotate_stack_ends(char *low, char *high, int is_ours, const unsigned *id)
+{
+	(void)low, (void)high, (void)is_ours, (void)id;
+#ifdef ANNOTATE_ASAN
+	if (*id) {
+		__lsan_unregister_root_region(low, (size_t)(high - low));
+		__asan_unpoison_memory_region(low, (size_t)(high - low));
+	}
+	if (is_ours)
+		__asan_poison_memory_region(low, (size_t)(high - low));
+#endif
+#ifdef BIDE_VALGRIND
+	if (*id)
+		VALGRIND_STACK_DEREGISTER(*id - 1);
+	if (is_ours)
+		VALGRIND_MAKE_MEM_NOACCESS(low, high - low);
+	else if (*id)
+		VALGRIND_MAKE_MEM_DEFINED(low, high - low);
+#endif
+}
+
+/* Address space that is unmapped must not leave a mark on what is mapped there next. */
+static inline void annotate_unmapped(char *start, size_t size)
+{
+	(void)start, (void)size;
+#ifdef ANNOTATE_ASAN
+	__asan_unpoison_memory_region(start, size);
+#endif
+}
+
+/* For a look at what a stack holds below its frames. */
+static inline void annotate_readable(char *low, char *high)
+{
+	(void)low, (void)high;
+#ifdef BIDE_VALGRIND
+	VALGRIND_MAKE_MEM_DEFINED(low, high - low);
+#endif
+}
 
 #endif

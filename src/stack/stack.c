@@ -3,81 +3,36 @@
 #include "stack/stack.h"
 
 #include <errno.h>
-#include <stdint.h>
 
 #include "base/check.h"
 #include "base/system.h"
-#include "stack/annotate.h"
+#include "stack/slabs.h"
 
-#define SLAB_SIZE ((size_t)4 << 20) /* of address space; a larger stack gets a slab to itself */
-#define WARM_SIZE ((size_t)16 << 20) /* at most so many bytes of stacks are kept warm, each class */
-#define COLOURS 8
-#define COLOUR_STEP 192 /* three cache lines: what the top frames of a parked task touch */
-
-struct stack_slot {
-	struct stack_slot *next; /* in warm or cold */
-	char *low;
-	unsigned valgrind_id;
-};
-
-struct stack_slab {
-	struct stack_slab *next;
-	char *start;
-	size_t size;
-	size_t count;
-	struct stack_slot slots[];
-};
-
-/* Stacks of one size. warm and cold together are what is not handed out. */
-struct stack_class {
-	struct stack_class *next;
-	size_t size;
-	size_t free;     /* length of warm + cold */
-	size_t reserved; /* promised; never more than free */
-	size_t warm_count;
-	struct stack_slot *warm;
-	struct stack_slot *cold;
-	struct stack_slab *slabs;
-};
-
-static size_t round_up(size_t size, size_t unit)
-{
-	return (size + unit - 1) / unit * unit;
-}
-
-/* Whole pages, in steps of an eighth of the next power of two: a program that asks for many
- * different sizes still makes few classes. */
-static size_t class_size_for(size_t size, size_t page_size)
-{
-	size_t step = page_size;
-	while (step * 16 < size)
-		step *= 2;
-	return round_up(size, step);
-}
-
-static size_t guard_size_for(size_t page_size)
-{
-	return round_up(STACK_GUARD_SIZE, page_size);
-}
+#define SPARE_SIZE ((size_t)256 << 20) /* of address space that is kept for later, each class */
+#define COLOUR_STEP 192                 /* three cache lines: what the top frames of a parked task touch */
+#define COLOUR_ROOM (32 * COLOUR_STEP)  /* of a small stack, colours take no more than a 32nd */
 
 void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const struct stack_hooks *hooks)
 {
-	*pool = (struct stack_pool){ .memory = memory, .page_size = (size_t)sysconf(_SC_PAGESIZE) };
+	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+	*pool = (struct stack_pool){
+		.memory = memory,
+		.page_size = page_size,
+		.guard_size = stack_guard_size(),
+		.page_shift = (unsigned)__builtin_ctzl(page_size),
+		.options = { .warm_limit = STACK_WARM_DEFAULT },
+	};
 	if (hooks)
 		pool->hooks = *hooks;
 }
 
-static size_t slab_bytes(size_t count)
+static void class_destroy(struct stack_pool *pool, struct stack_class *class)
 {
-	return sizeof(struct stack_slab) + count * sizeof(struct stack_slot);
-}
-
-static void slab_destroy_one(struct stack_pool *pool, struct stack_slab *slab)
-{
-	for (size_t i = 0; i < slab->count; i++)
-		annotate_stack_deregister(slab->slots[i].valgrind_id);
-	munmap(slab->start, slab->size);
-	memory_free(pool->memory, slab, slab_bytes(slab->count));
+	struct link *link;
+	while ((link = list_head(&class->slabs)))
+		if (!slab_unmap(pool, container_of(link, struct stack_slab, all)))
+			link_remove(link); /* lost: the kernel does not take it back */
+	memory_free(pool->memory, class, sizeof *class);
 }
 
 void stack_pool_destroy(struct stack_pool *pool)
@@ -85,13 +40,91 @@ void stack_pool_destroy(struct stack_pool *pool)
 	while (pool->classes) {
 		struct stack_class *class = pool->classes;
 		pool->classes = class->next;
-		while (class->slabs) {
-			struct stack_slab *slab = class->slabs;
-			class->slabs = slab->next;
-			slab_destroy_one(pool, slab);
-		}
-		memory_free(pool->memory, class, sizeof *class);
+		class_destroy(pool, class);
 	}
+}
+
+/* ---- chains ------------------------------------------------------------------------------------ */
+
+/* The slab goes to the head: what was put back last is the next one out. */
+static inline void move_to_head(struct list *list, struct link *link)
+{
+	if (likely(list->head.next == link))
+		return;
+	if (link_is_linked(link))
+		link_remove(link);
+	link_insert_before(link, list->head.next);
+}
+
+unsigned slab_take_warm(struct stack_pool *pool, struct stack_slab *slab)
+{
+	unsigned slot = slab->warm;
+	slab->warm = slab->next[slot];
+	slab->class->warm--;
+	pool->warm_size -= slab->class->size;
+	return slot;
+}
+
+static void put_warm(struct stack_pool *pool, struct stack_slab *slab, unsigned slot)
+{
+	struct stack_class *class = slab->class;
+	slab->next[slot] = slab->warm;
+	slab->warm = (uint8_t)slot;
+	move_to_head(&class->may_be_warm, &slab->may_be_warm);
+	class->warm++;
+	pool->warm_size += class->size;
+}
+
+void slab_put_cold(struct stack_slab *slab, unsigned slot)
+{
+	slab->next[slot] = slab->cold;
+	slab->cold = (uint8_t)slot;
+	move_to_head(&slab->class->may_be_cold, &slab->may_be_cold);
+}
+
+/* The first slab with a warm slot, NULL if there is none. Those that have run out meanwhile leave the
+ * list here: most get a stack back before they are looked at again. */
+static struct stack_slab *find_warm(struct stack_class *class)
+{
+	struct link *link;
+	while ((link = list_head(&class->may_be_warm))) {
+		struct stack_slab *slab = container_of(link, struct stack_slab, may_be_warm);
+		if (likely(slab->warm != SLOT_NONE))
+			return slab;
+		link_remove(link);
+	}
+	return NULL;
+}
+
+static struct stack_slab *find_cold(struct stack_class *class)
+{
+	struct link *link;
+	while ((link = list_head(&class->may_be_cold))) {
+		struct stack_slab *slab = container_of(link, struct stack_slab, may_be_cold);
+		if (likely(slab->cold != SLOT_NONE))
+			return slab;
+		link_remove(link);
+	}
+	return NULL;
+}
+
+/* ---- slabs ------------------------------------------------------------------------------------- */
+
+static struct stack_class *new_class(struct stack_pool *pool, size_t size)
+{
+	struct stack_class *class = memory_alloc(pool->memory, sizeof *class);
+	if (!class)
+		return NULL;
+	class->size = size;
+	class->stride = size + pool->guard_size;
+	size_t pages = class->stride >> pool->page_shift;
+	class->slot_of_page = (((uint64_t)1 << 32) + pages - 1) / pages;
+	list_init(&class->slabs);
+	list_init(&class->may_be_warm);
+	list_init(&class->may_be_cold);
+	class->next = pool->classes;
+	pool->classes = class;
+	return class;
 }
 
 static struct stack_class *find_class(struct stack_pool *pool, size_t size)
@@ -99,71 +132,101 @@ static struct stack_class *find_class(struct stack_pool *pool, size_t size)
 	struct stack_class *class = pool->classes;
 	while (class && class->size != size)
 		class = class->next;
-	if (class)
-		return class;
-	class = memory_alloc(pool->memory, sizeof *class);
-	if (!class)
-		return NULL;
-	class->size = size;
-	class->next = pool->classes;
-	pool->classes = class;
-	return class;
+	return likely(class != NULL) ? class : new_class(pool, size);
 }
 
 /* Address space only: pages come when they are touched. Huge pages would make a 4 KiB stack cost
- * 2 MiB. */
+ * 2 MiB; a kernel that has none refuses the advice. */
 static char *map_slab(size_t size)
 {
-	char *start = system_mmap(size, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
-	if (start == MAP_FAILED) {
-		errno = ENOMEM;
+	char *start = system_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	if (start == MAP_FAILED)
 		return NULL;
-	}
-	madvise(start, size, MADV_NOHUGEPAGE);
+	system_madvise(start, size, MADV_NOHUGEPAGE);
 	return start;
 }
 
-static int install_guards(char *start, size_t stride, size_t count, size_t guard_size)
+static int guard_slab(struct stack_pool *pool, struct stack_slab *slab)
 {
-	for (size_t i = 0; i < count; i++)
-		if (stack_guard_install(start + i * stride, guard_size) < 0)
-			return -1;
-	return 0;
+	long guards = stack_guards_install(slab->start, slab->class->stride, slab->count, pool->guard_size);
+	if (guards >= 0) {
+		slab->mapping_guards = guards;
+		return 0;
+	}
+	pool->trouble = STACK_TROUBLE_MAPPINGS;
+	if (!pool->options.may_be_unguarded)
+		return -1;
+	/* What was put in place before the failure is undone: those mappings are what is short. */
+	slab->is_unguarded = true;
+	return system_mprotect(slab->start, slab->size, PROT_READ | PROT_WRITE);
+}
+
+static void enlist(struct stack_slab *slab)
+{
+	struct stack_class *class = slab->class;
+	slab->warm = slab->cold = SLOT_NONE;
+	for (unsigned slot = slab->count; slot-- > 0;)
+		slab_put_cold(slab, slot);
+	slab->free = slab->count;
+	class->available += slab->count;
+	class->total += slab->count;
+	list_push_tail(&class->slabs, &slab->all);
 }
 
 static int grow(struct stack_pool *pool, struct stack_class *class)
 {
-	size_t guard_size = guard_size_for(pool->page_size);
-	size_t stride = class->size + guard_size;
-	size_t count = stride > SLAB_SIZE ? 1 : SLAB_SIZE / stride;
-	struct stack_slab *slab = memory_alloc(pool->memory, slab_bytes(count));
+	size_t count = SLAB_SIZE / class->stride;
+	struct stack_slab *slab = memory_alloc(pool->memory, sizeof *slab);
 	if (!slab)
 		return -1;
-	slab->count = count;
-	slab->size = count * stride;
+	count = count < 1 ? 1 : count > SLAB_STACKS ? SLAB_STACKS : count;
+	slab->class = class;
+	slab->count = (uint8_t)count;
+	slab->size = count * class->stride;
 	slab->start = map_slab(slab->size);
-	if (!slab->start)
+	if (!slab->start) {
+		pool->trouble = STACK_TROUBLE_SPACE;
 		goto free_slab;
-	if (install_guards(slab->start, stride, count, guard_size) < 0)
-		goto unmap;
-	for (size_t i = count; i-- > 0;) {
-		struct stack_slot *slot = &slab->slots[i];
-		slot->low = slab->start + i * stride + guard_size;
-		slot->valgrind_id = annotate_stack_register(slot->low, slot->low + class->size);
-		slot->next = class->cold;
-		class->cold = slot;
 	}
-	class->free += count;
-	slab->next = class->slabs;
-	class->slabs = slab;
+	if (guard_slab(pool, slab) < 0)
+		goto unmap;
+	enlist(slab);
 	return 0;
 
 unmap:
-	munmap(slab->start, slab->size);
+	system_munmap(slab->start, slab->size);
 free_slab:
-	memory_free(pool->memory, slab, slab_bytes(count));
+	memory_free(pool->memory, slab, sizeof *slab);
 	errno = ENOMEM;
+	return -1;
+}
+
+bool slab_unmap(struct stack_pool *pool, struct stack_slab *slab)
+{
+	struct stack_class *class = slab->class;
+	CHECK(slab->free == slab->count, "a slab that is unmapped has no stack in use");
+	annotate_unmapped(slab->start, slab->size);
+	if (system_munmap(slab->start, slab->size) < 0)
+		return false;
+	stack_guards_gone(slab->mapping_guards);
+	while (slab->warm != SLOT_NONE)
+		slab_take_warm(pool, slab);
+	if (link_is_linked(&slab->may_be_warm))
+		link_remove(&slab->may_be_warm);
+	if (link_is_linked(&slab->may_be_cold))
+		link_remove(&slab->may_be_cold);
+	link_remove(&slab->all);
+	class->available -= slab->count;
+	class->total -= slab->count;
+	memory_free(pool->memory, slab, sizeof *slab);
+	return true;
+}
+
+/* ---- reserving --------------------------------------------------------------------------------- */
+
+static int refuse_size(void)
+{
+	errno = EINVAL;
 	return -1;
 }
 
@@ -178,84 +241,173 @@ static int alloc_by_hook(struct stack_pool *pool, size_t size, struct stack *sta
 	return 0;
 }
 
+static int reserve_in(struct stack_pool *pool, struct stack_class *class, struct stack *stack)
+{
+	if (unlikely(class->available == 0) && grow(pool, class) < 0)
+		return -1;
+	class->available--;
+	stack->low = stack->high = NULL;
+	stack->origin = class;
+	return 0;
+}
+
+/* Another size than the time before. */
+static __attribute__((noinline)) int reserve_anew(struct stack_pool *pool, size_t size, struct stack *stack)
+{
+	if (!stack_size_is_valid(size))
+		return refuse_size();
+	size_t rounded = stack_size_rounded(size, pool->page_size);
+	if (pool->hooks.alloc)
+		return alloc_by_hook(pool, rounded, stack);
+	struct stack_class *class = find_class(pool, rounded);
+	if (!class)
+		return -1;
+	pool->asked = size;
+	pool->given = class;
+	return reserve_in(pool, class, stack);
+}
+
 int stack_reserve(struct stack_pool *pool, size_t size, struct stack *stack)
 {
-	if (size < STACK_SIZE_MIN || size > STACK_SIZE_MAX) {
-		errno = EINVAL;
-		return -1;
-	}
-	size = class_size_for(size, pool->page_size);
-	if (pool->hooks.alloc)
-		return alloc_by_hook(pool, size, stack);
-	struct stack_class *class = find_class(pool, size);
-	if (!class || (class->free == class->reserved && grow(pool, class) < 0))
-		return -1;
-	class->reserved++;
-	*stack = (struct stack){ .class = class };
-	return 0;
+	if (likely(size == pool->asked && pool->given))
+		return reserve_in(pool, pool->given, stack);
+	return reserve_anew(pool, size, stack);
 }
 
 int stack_adopt(struct stack *stack, void *memory, size_t size)
 {
-	if (size < STACK_SIZE_MIN || size > STACK_SIZE_MAX) {
-		errno = EINVAL;
-		return -1;
-	}
-	*stack = (struct stack){ .low = memory, .high = (char *)memory + size, .adopted = true };
+	uintptr_t end;
+	if (!stack_size_is_valid(size) || __builtin_add_overflow((uintptr_t)memory, size, &end))
+		return refuse_size();
+	*stack = (struct stack){ .low = memory, .high = (char *)end, .origin = STACK_ADOPTED };
 	return 0;
+}
+
+/* ---- taking ------------------------------------------------------------------------------------ */
+
+/* Into use: a stack of which nothing is known. Painting of one that was painted before it was put back
+ * warm would find nothing to do. */
+static void begin_use(const struct stack_pool *pool, struct stack *stack, bool is_ours, bool is_painted)
+{
+	annotate_stack_begins(stack->low, stack->high, is_ours, ANNOTATE_ID(stack));
+	if (unlikely(pool->options.paints) && !is_painted)
+		stack_paint(stack);
+	else if (unlikely(pool->options.has_canaries))
+		stack_canary_set(stack);
 }
 
 void stack_get(struct stack_pool *pool, struct stack *stack)
 {
-	struct stack_class *class = stack->class;
-	(void)pool;
-	if (!class) {
-		annotate_stack_reuse(stack->low, stack->high);
+	if (unlikely(stack->low != NULL)) {
+		begin_use(pool, stack, false, false);
 		return;
 	}
-	struct stack_slot *slot = class->warm;
-	if (slot) {
-		class->warm = slot->next;
-		class->warm_count--;
+	struct stack_class *class = stack->origin;
+	struct stack_slab *slab = find_warm(class);
+	bool is_warm = slab != NULL;
+	unsigned slot;
+	if (likely(is_warm)) {
+		slot = slab_take_warm(pool, slab);
 	} else {
-		slot = class->cold;
-		CHECK(slot, "a reserved stack is there to be taken");
-		class->cold = slot->next;
+		slab = find_cold(class);
+		CHECK(slab, "a reserved stack is there to be taken");
+		slot = slab->cold;
+		slab->cold = slab->next[slot];
 	}
-	class->free--;
-	class->reserved--;
-	stack->slot = slot;
-	stack->low = slot->low;
-	stack->high = slot->low + class->size;
-	annotate_stack_reuse(stack->low, stack->high);
+	slab->free--;
+	class->in_use++;
+	stack->origin = slab;
+	stack->low = slot_low(pool, slab, slot);
+	stack->high = stack->low + class->size;
+	begin_use(pool, stack, true, is_warm);
 }
 
-static void put_in_class(struct stack_class *class, struct stack_slot *slot)
+/* ---- giving back ------------------------------------------------------------------------------- */
+
+/* Nothing of the slab is in use. It goes if enough free stacks remain without it, so that a pool that
+ * breathes does not map and unmap at each breath; cold ones cost address space and page tables only. */
+static void unmap_if_spare(struct stack_pool *pool, struct stack_slab *slab)
 {
-	class->free++;
-	if ((class->warm_count + 1) * class->size <= WARM_SIZE) {
-		class->warm_count++;
-		slot->next = class->warm;
-		class->warm = slot;
+	const struct stack_class *class = slab->class;
+	size_t kept = SPARE_SIZE / class->stride;
+	if (kept < 2u * slab->count)
+		kept = 2u * slab->count;
+	if (class->available >= kept + slab->count)
+		slab_unmap(pool, slab);
+}
+
+/* ---- how many are kept warm ---- */
+
+#define SAMPLE_EVERY 251 /* a prime, so that it does not beat with how tasks come and go */
+
+/* Most stacks are hardly used, and one that is kept saves a system call and a page fault or more: what
+ * counts against the limit is what they hold, not how large they are. Some are looked at: the first,
+ * the second, the fourth and so on, then each 251st. */
+static void sample_depth(struct stack_pool *pool, struct stack_class *class, const char *low)
+{
+	if (likely(class->until_sample-- > 0))
 		return;
+	class->sample_gap = 2 * class->sample_gap < SAMPLE_EVERY ? 2 * class->sample_gap + 1 : SAMPLE_EVERY;
+	class->until_sample = class->sample_gap;
+	size_t depth = resident_size(pool, low, class->size);
+	depth = depth < pool->page_size ? pool->page_size : depth;
+	class->depth = class->depth ? (3 * class->depth + depth) / 4 : depth;
+}
+
+static bool may_stay_warm(struct stack_pool *pool, struct stack_class *class, const char *low)
+{
+	if (likely(pool->warm_size + class->size <= pool->options.warm_limit))
+		return true;
+	sample_depth(pool, class, low);
+	size_t held = class->depth;
+	for (const struct stack_class *any = pool->classes; any; any = any->next)
+		held += any->warm * (any->depth ? any->depth : any->size);
+	return held <= pool->options.warm_limit;
+}
+
+static void put_in_slab(struct stack_pool *pool, struct stack_slab *slab, const struct stack *stack)
+{
+	struct stack_class *class = slab->class;
+	unsigned slot = slot_of(pool, slab, stack->low);
+	class->in_use--;
+	class->available++;
+	slab->free++;
+	if (likely(may_stay_warm(pool, class, stack->low))) {
+		put_warm(pool, slab, slot);
+	} else {
+		/* Where the kernel does not take the pages back, the stack is as warm as it was. */
+		if (system_madvise(stack->low, class->size, MADV_DONTNEED) == 0)
+			slab_put_cold(slab, slot);
+		else
+			put_warm(pool, slab, slot);
+		if (slab->free == slab->count)
+			unmap_if_spare(pool, slab);
 	}
-	madvise(slot->low, class->size, MADV_DONTNEED);
-	slot->next = class->cold;
-	class->cold = slot;
 }
 
 void stack_put(struct stack_pool *pool, struct stack *stack)
 {
-	if (stack->slot)
-		put_in_class(stack->class, stack->slot);
-	else if (stack->class)
-		stack->class->reserved--;
-	else if (stack->low && !stack->adopted)
-		pool->hooks.free(stack->low, (size_t)(stack->high - stack->low), pool->hooks.ctx);
-	*stack = (struct stack){ 0 };
+	bool is_own = stack->origin == STACK_ADOPTED || !stack->origin;
+	if (!stack->low) {
+		if (stack->origin)
+			((struct stack_class *)stack->origin)->available++;
+	} else if (unlikely(is_own)) {
+		annotate_stack_ends(stack->low, stack->high, false, ANNOTATE_ID(stack));
+		if (!stack->origin)
+			pool->hooks.free(stack->low, (size_t)(stack->high - stack->low), pool->hooks.ctx);
+	} else {
+		if (unlikely(pool->options.paints))
+			stack_repaint(stack);
+		annotate_stack_ends(stack->low, stack->high, true, ANNOTATE_ID(stack));
+		put_in_slab(pool, stack->origin, stack);
+	}
+	stack->low = stack->high = NULL;
+	stack->origin = NULL;
 }
 
 char *stack_top(struct stack_pool *pool, const struct stack *stack)
 {
-	return stack->high - (pool->colour++ % COLOURS) * COLOUR_STEP;
+	size_t size = (size_t)(stack->high - stack->low);
+	unsigned mask = likely(size >= 8 * COLOUR_ROOM) ? 7 : size >= 4 * COLOUR_ROOM ? 3 : 1;
+	return stack->high - (pool->colour++ & mask) * COLOUR_STEP;
 }

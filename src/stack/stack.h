@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: MIT
  * Layer stack: stacks and the pool they come from.
  *
- * Stacks of one size are cut from slabs of address space:
+ * Stacks of one size are cut from slabs of address space, up to 64 from each:
  *
  *     slab  | guard | stack ..... | guard | stack ..... | guard | stack ..... |
  *                     low     high
  *
  * Every guard is in place before a stack of its slab is handed out, and a slab is made when a stack
  * is reserved. So a reservation is where things fail, and taking a reserved stack is not.
+ *
  * A stack not in use is warm (its pages may be resident; the next one out) or cold (they are given
- * back). */
+ * back). What is kept warm is bounded in bytes, and slabs none of whose stacks is in use are unmapped
+ * while others have enough. docs/notes/stack.md has the reasons and the figures. */
 #ifndef STACK_STACK_H
 #define STACK_STACK_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/memory.h"
+#include "stack/annotate.h"
+#include "stack/guard.h"
 
-struct stack_slot;
 struct stack_class;
 
 struct stack {
-	char *low;                 /* NULL: reserved, or none */
-	char *high;                /* exclusive */
-	struct stack_class *class; /* NULL: not of the slabs */
-	struct stack_slot *slot;
-	bool adopted;              /* the caller's memory */
+	char *low;    /* NULL: reserved, or none */
+	char *high;   /* exclusive */
+	void *origin; /* in use: its slab; reserved: its class; STACK_ADOPTED; NULL: the hooks */
+	ANNOTATE_FIELD
 };
+
+/* In origin: the caller's memory. */
+#define STACK_ADOPTED ((void *)1)
 
 struct stack_hooks {
 	void *(*alloc)(size_t size, void *ctx);
@@ -35,24 +41,50 @@ struct stack_hooks {
 	void *ctx;
 };
 
+/* Why the latest reservation that failed did, for a text that helps. */
+enum stack_trouble {
+	STACK_TROUBLE_NONE,
+	STACK_TROUBLE_SPACE,    /* mmap() failed */
+	STACK_TROUBLE_MAPPINGS, /* no mapping left for a guard */
+};
+
+struct stack_options {
+	size_t warm_limit;        /* bytes that warm stacks may hold */
+	bool paints;              /* to tell later how deep a stack was used (paint.c) */
+	bool has_canaries;        /* only a word at the end of each */
+	bool may_be_unguarded;    /* rather than fail when no guard can be had */
+};
+
+#define STACK_WARM_DEFAULT ((size_t)16 << 20)
+
 struct stack_pool {
 	const struct memory *memory;
 	struct stack_hooks hooks; /* alloc NULL: slabs */
 	struct stack_class *classes;
-	size_t page_size;
+	size_t asked;             /* the latest size asked for, */
+	struct stack_class *given; /* and the class of it */
+	size_t page_size, guard_size;
+	unsigned page_shift;
+	size_t warm_size;         /* bytes that they would hold if each was used to its end */
 	unsigned colour;          /* of the next stack handed out */
+	enum stack_trouble trouble;
+	struct stack_options options; /* as stack_pool_init sets them; to be changed before the first use */
 };
 
-/* What stack_reserve accepts. */
-#define STACK_SIZE_MIN ((size_t)16 * 1024)
+/* What stack_reserve accepts, besides stack_size_min(). */
+#define STACK_SIZE_MIN ((size_t)8 * 1024)
 #define STACK_SIZE_MAX ((size_t)1 << 36)
-#define STACK_SIZE_DEFAULT ((size_t)48 * 1024)
-#define STACK_GUARD_SIZE ((size_t)16 * 1024)
 
-enum stack_guard {
-	STACK_GUARD_ADVICE,  /* MADV_GUARD_INSTALL: no mapping of its own */
-	STACK_GUARD_PROTECT, /* mprotect: two mappings a stack */
-};
+/* A stack and its guard take 64 KiB of address space; more where the compiler's frames are larger. The
+ * library cannot see how the user's code is compiled, and takes its own build for a sign. */
+#if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
+#define STACK_SPACE_DEFAULT ((size_t)256 * 1024)
+#elif !defined(__OPTIMIZE__)
+#define STACK_SPACE_DEFAULT ((size_t)128 * 1024)
+#else
+#define STACK_SPACE_DEFAULT ((size_t)64 * 1024)
+#endif
+#define STACK_SIZE_DEFAULT (STACK_SPACE_DEFAULT - STACK_GUARD_SIZE)
 
 void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const struct stack_hooks *hooks);
 void stack_pool_destroy(struct stack_pool *pool); /* every stack must be back */
@@ -71,9 +103,54 @@ void stack_put(struct stack_pool *pool, struct stack *stack);
  * that the tops of many stacks do not fall into the same few sets of the first-level cache. */
 char *stack_top(struct stack_pool *pool, const struct stack *stack);
 
-/* Which guard this kernel has: found out once, by effect, for the process. */
-enum stack_guard stack_guard_kind(void);
-/* Makes [start, start + size) fault on access. 0 or -1 with errno. */
-int stack_guard_install(char *start, size_t size);
+/* ---- sizes (size.c) ---- */
+
+/* What the kernel pushes for a signal. */
+size_t stack_signal_frame(void);
+/* The least size accepted on this machine. */
+size_t stack_size_min(void);
+bool stack_size_is_valid(size_t size);
+/* What is handed out for a size that is valid: whole pages, in steps of an eighth of the next power of
+ * two, so that a program that asks for many different sizes still makes few classes. */
+size_t stack_size_rounded(size_t size, size_t page_size);
+
+/* ---- memory (trim.c) ---- */
+
+/* Gives back the pages of a parked stack below `sp`, its saved stack pointer. Nothing at or above it,
+ * nor in the red zone below it, is touched; nor is memory that is not the pool's. */
+void stack_trim(const struct stack_pool *pool, const struct stack *stack, const void *sp);
+/* Makes every stack that is not in use cold, and unmaps the slabs that are free altogether. */
+void stack_pool_trim(struct stack_pool *pool);
+
+/* Figures for the user; resident is an estimate from some of the stacks. */
+struct stack_figures {
+	size_t in_use, warm, cold, unguarded; /* stacks */
+	size_t mapped, resident;              /* bytes */
+	size_t mappings;                      /* at most */
+};
+void stack_pool_figures(const struct stack_pool *pool, struct stack_figures *figures);
+
+/* ---- depth (paint.c) ---- */
+
+void stack_paint(const struct stack *stack);
+/* How many bytes, counted from its high end, were used since it was painted. */
+size_t stack_used(const struct stack *stack);
+/* Paints over what was used. */
+void stack_repaint(const struct stack *stack);
+
+/* A few words at the low end that healthy code never touches. */
+void stack_canary_set(const struct stack *stack);
+bool stack_canary_is_whole(const struct stack *stack);
+#define STACK_CANARY_SIZE 16
+
+static inline size_t stack_size(const struct stack *stack)
+{
+	return (size_t)(stack->high - stack->low);
+}
+
+static inline bool stack_contains(const struct stack *stack, const void *address)
+{
+	return (uintptr_t)address - (uintptr_t)stack->low < (uintptr_t)stack->high - (uintptr_t)stack->low;
+}
 
 #endif

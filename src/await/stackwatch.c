@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: stacks that overflowed, are nearly full, or could not be had. */
+#include "await/stackwatch.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "await/tower.h"
+
+/* ---- overflow ----------------------------------------------------------------------------------- */
+
+struct search {
+	const struct overflow_trace *trace;
+	struct overflow_victim *victim;
+	const struct await_task *task; /* whose tower is searched; NULL: the thread's */
+	bool is_found;
+};
+
+static void compare(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
+{
+	struct search *search = arg;
+	(void)left;
+	if (search->is_found || !stack || !overflow_is_of(search->trace, stack))
+		return;
+	search->is_found = true;
+	search->victim->stack = *stack;
+	search->victim->is_coroutine = coro != NULL;
+	if (!search->task)
+		return;
+	search->victim->task_id = search->task->id;
+	search->victim->task_name = search->task->name;
+	search->victim->spawn_site = (uintptr_t)search->task->spawn_site;
+}
+
+static void search_task(void *record, void *arg)
+{
+	struct search *search = arg;
+	search->task = record;
+	if (record_is_live(search->task))
+		tower_of_task(search->task, compare, search);
+}
+
+/* In a signal handler. All records are searched, since the thread may be in the middle of a switch: then
+ * it is on one task's stack and the loop says that another one runs. */
+bool find_victim(const struct overflow_trace *trace, struct overflow_victim *victim)
+{
+	struct search search = { .trace = trace, .victim = victim };
+	struct leave_point nowhere = { NULL, NULL };
+	tower_each(tower_of_thread(), NULL, nowhere, compare, &search);
+	if (!search.is_found && loop_current)
+		slab_each(&loop_current->tasks, search_task, &search);
+	return search.is_found;
+}
+
+/* ---- nearly full --------------------------------------------------------------------------------- */
+
+#define MARGIN 1024 /* less is left: the next call may be one too many */
+
+/* A stack is complained of once: its canary is made good, or the task remembers. */
+static void check_one(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
+{
+	struct await_task *task = arg;
+	struct run *run = run_of(task->task.loop);
+	char label[TASK_LABEL_SIZE];
+	if (!stack->low)
+		return;
+	if (!coro && !stack_canary_is_whole(stack)) {
+		stack_canary_set(stack);
+		run_report(run, BIDE_REPORT_STACK, "task %s overran its stack %p-%p of %zu bytes: the last words "
+		    "of it are overwritten; raise its stack_size", task_label(task, label), (void *)stack->low,
+		    (void *)stack->high, stack_size(stack));
+	}
+	size_t room = (size_t)((char *)left.sp - stack->low);
+	if (!stack_contains(stack, left.sp) || room >= MARGIN || task->was_nearly_full)
+		return;
+	task->was_nearly_full = true;
+	run_report(run, BIDE_REPORT_STACK, "%s task %s has only %zu bytes left on its stack %p-%p of %zu bytes; "
+	    "raise its stack_size", coro ? "a coroutine of" : "", task_label(task, label), room,
+	    (void *)stack->low, (void *)stack->high, stack_size(stack));
+}
+
+void check_slice(struct loop *loop, struct task *task)
+{
+	(void)loop;
+	if (task->stack.low)
+		tower_of_task(await_task_of(task), check_one, await_task_of(task));
+}
+
+/* ---- not to be had ------------------------------------------------------------------------------- */
+
+static void report_mappings(struct run *run)
+{
+	long limit = stack_mapping_limit();
+	run_report(run, BIDE_REPORT_LIMIT, "no mapping is left for the guard of a further stack: the guards have "
+	    "%ld of the %ld that vm.max_map_count allows this process. Raise it (sysctl -w "
+	    "vm.max_map_count=%ld), or use Linux 6.13 or later, where guards need none",
+	    stack_guard_mappings(), limit, 4 * limit);
+}
+
+static void report_space(struct run *run)
+{
+	struct rlimit space;
+	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+		run_report(run, BIDE_REPORT_LIMIT, "no address space is left for a further stack: RLIMIT_AS "
+		    "(ulimit -v) allows this process %llu bytes", (unsigned long long)space.rlim_cur);
+	else
+		run_report(run, BIDE_REPORT_LIMIT, "the system has no memory for a further stack; if it has, "
+		    "look at vm.max_map_count (%ld) and vm.overcommit_memory", stack_mapping_limit());
+}
+
+void report_limit(struct run *run, enum stack_trouble trouble)
+{
+	int saved = errno;
+	bide_time now = clock_monotonic();
+	if (trouble == STACK_TROUBLE_NONE || now < run->limit_reported_at + BIDE_SEC)
+		return;
+	run->limit_reported_at = now;
+	if (trouble == STACK_TROUBLE_MAPPINGS)
+		report_mappings(run);
+	else
+		report_space(run);
+	errno = saved;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: towers. The stacks of one flow of control stand on each other: a task's own, on it that of
+ * a coroutine the task resumed, on that the one which that coroutine resumed, and so on. When the task
+ * parks, all of them park; only the innermost one's stack pointer is in the task's own context. */
+#ifndef AWAIT_TOWER_H
+#define AWAIT_TOWER_H
+
+#include "await/record.h"
+
+/* Where the flow of control left a stack. */
+struct leave_point {
+	void *sp;    /* NULL: not known, it runs there */
+	void *frame; /* the frame-pointer register */
+};
+
+static inline struct leave_point left_at(const struct strand *strand)
+{
+	return (struct leave_point){ strand->context.sp, strand->context.fp };
+}
+
+/* coro NULL: the task's own stack, or that of the thread, which is then NULL too. */
+typedef void tower_visitor(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg);
+
+/* From the innermost coroutine (NULL: none) down to `base`; `left` is where the whole tower was left.
+ * Reads only, so that a signal handler may call it. */
+void tower_each(struct bide_coro *innermost, const struct stack *base, struct leave_point left,
+    tower_visitor *visit, void *arg);
+void tower_of_task(const struct await_task *task, tower_visitor *visit, void *arg);
+
+/* Of the thread itself, outside its loop's tasks. */
+struct bide_coro *tower_of_thread(void);
+
+/* Every coroutine of this thread that is in no tower: made, or suspended. visit must not make or close
+ * any. */
+void coros_each_idle(tower_visitor *visit, void *arg);
+
+/* The pool that all coroutines have their stacks from; and what this thread's idle ones can spare. */
+void coros_trim(void);
+void coros_figures(struct stack_figures *figures);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * Layer base: text put together without stdio: async-signal-safe, and small on the stack. What does not
+ * fit is cut. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+	char *at;
+	char *end; /* of the room, less one for the final 0 */
+};
+
+static inline void text_init(struct text *text, char *room, size_t size)
+{
+	text->at = room;
+	text->end = room + size - 1;
+	*room = '\0';
+}
+
+static inline void text_add(struct text *text, const char *more)
+{
+	while (*more && text->at < text->end)
+		*text->at++ = *more++;
+	*text->at = '\0';
+}
+
+static inline void text_add_number(struct text *text, uint64_t number, unsigned base)
+{
+	char digits[20];
+	int count = 0;
+	do
+		digits[count++] = "0123456789abcdef"[number % base];
+	while (number /= base);
+	while (count > 0 && text->at < text->end)
+		*text->at++ = digits[--count];
+	*text->at = '\0';
+}
+
+static inline void text_add_decimal(struct text *text, uint64_t number)
+{
+	text_add_number(text, number, 10);
+}
+
+static inline void text_add_address(struct text *text, uintptr_t address)
+{
+	text_add(text, "0x");
+	text_add_number(text, address, 16);
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * Layer stack: the inside of the pool. */
+#ifndef STACK_SLABS_H
+#define STACK_SLABS_H
+
+#include "base/list.h"
+#include "stack/stack.h"
+
+#define SLAB_STACKS 64               /* at most so many are cut from a slab */
+#define SLAB_SIZE ((size_t)4 << 20)  /* of address space, at most; a larger stack has a slab to itself */
+#define SLOT_NONE 0xff
+
+/* A slot is in use, or in one of the two chains. One byte a slot, and no word in the stacks
+ * themselves: a million of them are dear, and a cold one stays cold. */
+struct stack_slab {
+	struct stack_class *class;
+	struct link all;         /* in class.slabs */
+	struct link may_be_warm; /* in class.may_be_warm, if it has a warm slot, or had one lately */
+	struct link may_be_cold;
+	char *start;
+	size_t size;
+	long mapping_guards;     /* guards that cost mappings */
+	bool is_unguarded;
+	uint8_t count;
+	uint8_t free;            /* slots in the chains */
+	uint8_t warm, cold;      /* the first slot of each chain */
+	uint8_t next[SLAB_STACKS];
+};
+
+/* Stacks of one size. */
+struct stack_class {
+	struct stack_class *next;
+	size_t size;
+	size_t stride;           /* with the guard */
+	uint64_t slot_of_page;   /* 2^32 / pages a stride, rounded up: division by multiplication */
+	struct list slabs;
+	struct list may_be_warm, may_be_cold;
+	size_t total;
+	size_t available;        /* neither in use nor promised */
+	size_t warm;
+	size_t in_use;
+	size_t depth;            /* bytes that a stack holds when it is put back, estimated; 0: not yet */
+	unsigned until_sample;   /* stacks put back until the next one is looked at, */
+	unsigned sample_gap;     /* and between that and the one after */
+};
+
+static inline char *slot_low(const struct stack_pool *pool, const struct stack_slab *slab, unsigned slot)
+{
+	return slab->start + slot * slab->class->stride + pool->guard_size;
+}
+
+static inline unsigned slot_of(const struct stack_pool *pool, const struct stack_slab *slab, const char *low)
+{
+	size_t page = (size_t)(low - slab->start) >> pool->page_shift;
+	return (unsigned)(page * slab->class->slot_of_page >> 32);
+}
+
+/* So many bytes of a stack, or of anything mapped, are resident. */
+size_t resident_size(const struct stack_pool *pool, const char *low, size_t size);
+
+/* A slab in which no stack is in use: out of the pool and unmapped. False if the kernel refused, which
+ * it may when the slab lies in the middle of a mapping and none is left for the second half. */
+bool slab_unmap(struct stack_pool *pool, struct stack_slab *slab);
+
+/* Takes the first slot out of the chain of warm ones, which must not be empty. */
+unsigned slab_take_warm(struct stack_pool *pool, struct stack_slab *slab);
+void slab_put_cold(struct stack_slab *slab, unsigned slot);
+
+#endif
