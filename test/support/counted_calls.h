@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * System calls of the library, counted: include it in one file of a program, whose definitions then
+ * come before those of the C library. */
+#ifndef SUPPORT_COUNTED_CALLS_H
+#define SUPPORT_COUNTED_CALLS_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define COUNTED_API __attribute__((visibility("default")))
+
+static struct counted {
+	int epoll_ctl;  /* of any kind */
+	int epoll_add;
+	int epoll_wait; /* returns of epoll_wait and epoll_pwait2 */
+	int slept;      /* those that did not have a timeout of 0 */
+	int fruitless;  /* those of any kind without an event */
+	int recv, send;
+	bool modify_is_mute; /* EPOLL_CTL_MOD says whether the file is known and reports nothing anew, so
+	                        that it cannot hide a wake-up that was lost */
+} counted;
+
+/* The C library's definition, found once. */
+#define COUNTED_FIND(name)                                                                         \
+	if (!next)                                                                                     \
+		next = (__typeof__(next))dlsym(RTLD_NEXT, name)
+
+COUNTED_API int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
+{
+	static int (*next)(int, int, int, struct epoll_event *);
+	COUNTED_FIND("epoll_ctl");
+	counted.epoll_ctl++;
+	counted.epoll_add += operation == EPOLL_CTL_ADD;
+	if (operation != EPOLL_CTL_MOD || !counted.modify_is_mute)
+		return next(epoll_fd, operation, fd, event);
+	if (next(epoll_fd, EPOLL_CTL_ADD, fd, event) < 0) {
+		if (errno == EEXIST)
+			return 0;
+		return -1;
+	}
+	next(epoll_fd, EPOLL_CTL_DEL, fd, event);
+	errno = ENOENT;
+	return -1;
+}
+
+static int counted_wait(int count, bool sleeps)
+{
+	counted.epoll_wait++;
+	counted.slept += sleeps;
+	counted.fruitless += count <= 0;
+	return count;
+}
+
+COUNTED_API int epoll_wait(int epoll_fd, struct epoll_event *events, int size, int timeout)
+{
+	static int (*next)(int, struct epoll_event *, int, int);
+	COUNTED_FIND("epoll_wait");
+	return counted_wait(next(epoll_fd, events, size, timeout), timeout != 0);
+}
+
+COUNTED_API int epoll_pwait2(int epoll_fd, struct epoll_event *events, int size,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	static int (*next)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
+	COUNTED_FIND("epoll_pwait2");
+	return counted_wait(next(epoll_fd, events, size, timeout, mask), true);
+}
+
+COUNTED_API ssize_t recv(int fd, void *buf, size_t size, int flags)
+{
+	static ssize_t (*next)(int, void *, size_t, int);
+	COUNTED_FIND("recv");
+	counted.recv++;
+	return next(fd, buf, size, flags);
+}
+
+COUNTED_API ssize_t send(int fd, const void *buf, size_t size, int flags)
+{
+	static ssize_t (*next)(int, const void *, size_t, int);
+	COUNTED_FIND("send");
+	counted.send++;
+	return next(fd, buf, size, flags);
+}
+
+#endif

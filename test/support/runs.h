@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Runs of a loop as the tests want them. */
+#ifndef SUPPORT_RUNS_H
+#define SUPPORT_RUNS_H
+
+#include "sched/loop.h"
+#include "suite.h"
+
+/* Runs main_fn(arg) on a virtual clock, with BIDE_ flags besides; fails the test unless the run, and
+ * main, end well. Returns what main returned. */
+void *run_virtual(bide_fn *main_fn, void *arg);
+/* The same on the real clock. */
+void *run_real(bide_fn *main_fn, void *arg);
+void *run_with(unsigned flags, bide_fn *main_fn, void *arg);
+
+/* A test whose body runs in the main task of a run on a virtual clock, or on the real one. It may
+ * return early; _i is that of a loop test. */
+#define VIRTUAL_TEST(name) RUN_TEST_(name, run_virtual)
+#define REAL_TEST(name) RUN_TEST_(name, run_real)
+#define RUN_TEST_(name, run)                                                                       \
+	static void name##_body(int _i);                                                               \
+	static void *name##_main(void *arg)                                                            \
+	{                                                                                              \
+		name##_body(*(int *)arg);                                                                  \
+		sched_check(loop_current);                                                                 \
+		return NULL;                                                                               \
+	}                                                                                              \
+	START_TEST(name)                                                                               \
+	{                                                                                              \
+		run(name##_main, &_i);                                                                     \
+	}                                                                                              \
+	END_TEST                                                                                       \
+	static void name##_body(int _i __attribute__((unused)))
+
+/* In a task: spawns, or fails the test. */
+bide_task *must_spawn(bide_fn *fn, void *arg);
+/* In a task: joins and returns the outcome, or fails the test. */
+bide_result must_join(bide_task *task);
+/* Joins a task that must end well; what it returned. */
+void *must_end_well(bide_task *task);
+
+/* Bodies. sleeper: sleeps *(bide_time *)arg; forever_sleeper: until canceled. Both fail with the errno
+ * of bide_sleep(). */
+void *sleeper(void *arg);
+void *forever_sleeper(void *arg);
+void *nothing(void *arg); /* returns arg */
+
+/* bide_sleep() and bide_settle() that must succeed. */
+void pass(bide_time delay);
+void settle(void);
+
+/* Uses the processor for so long, in real time, without a call of the library. */
+void compute(bide_time duration);
+
+/* Reports of a run, by kind: how many, and the text of the latest. */
+#define REPORT_KINDS 16
+struct reports {
+	int count[REPORT_KINDS];
+	char text[REPORT_KINDS][1200];
+};
+void count_report(int kind, const char *text, void *reports);
+/* A config with a virtual clock whose reports are counted. */
+bide_config config_with(unsigned flags, struct reports *reports);
+
+#endif

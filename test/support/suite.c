@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "suite.h"
+
+#include <stdlib.h>
+
+#include "resources.h"
+#include "sched/loop.h"
+#include "trace.h"
+
+static int fds_before;
+
+static void before_each(void)
+{
+	loop_current = NULL; /* a test that failed inside a task, without libcheck's forking, left it */
+	forget_notes();
+	fds_before = count_fds();
+}
+
+static void after_each(void)
+{
+	bide_fault(NULL);
+	ck_assert_msg(!bide_loop_self(), "a loop is left behind");
+	ck_assert_int_eq(count_fds(), fds_before);
+}
+
+int suite_run(const char *name, const struct suite_test *tests)
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+	tcase_add_checked_fixture(tcase, before_each, after_each);
+	for (; tests->test; tests++)
+		tcase_add_loop_test(tcase, tests->test, tests->from, tests->to);
+	suite_add_tcase(suite, tcase);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int suite_scale(void)
+{
+	const char *text = getenv("BIDE_TEST_SCALE");
+	int scale = text ? atoi(text) : 1;
+	return scale > 0 ? scale : 1;
+}
+
+static bool is_set(const char *name)
+{
+	const char *text = getenv(name);
+	return text && *text;
+}
+
+bool suite_is_native(void)
+{
+	return !is_set("RUNNER") && !is_set("SAN");
+}
+
+int suite_scaled_down(int count, int least)
+{
+	int scaled = count / suite_scale();
+	return scaled > least ? scaled : least;
+}
+
+void fails_(int line, const char *call, bool failed, int err, int expected)
+{
+	must_msg(failed, "line %d: %s succeeded, and should fail with %s", line, call, strerror(expected));
+	must_msg(err == expected, "line %d: %s failed with %s, and should with %s", line, call,
+	    strerror(err), strerror(expected));
+}

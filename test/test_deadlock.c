@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ * Nothing can ever run again: bide/loop.h, EDEADLK. Semantics 9, scenario C7. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "death.h"
+#include "resources.h"
+#include "runs.h"
+#include "trace.h"
+
+static struct reports reports;
+
+/* Runs main_fn, which must end in a deadlock. */
+static bide_result run_into_deadlock(unsigned flags, bide_fn *main_fn, void *arg)
+{
+	struct counting counting;
+	bide_result result = { &result, 77 };
+	memset(&reports, 0, sizeof reports);
+	bide_config config = config_with(flags, &reports);
+	counting_init(&counting, true);
+	config.allocator = &counting.allocator;
+	config.shutdown_grace = 50 * BIDE_MSEC;
+	ck_fails(bide_run(main_fn, arg, &config, &result), EDEADLK);
+	ck_assert_int_eq(reports.count[BIDE_REPORT_DEADLOCK], 1);
+	ck_assert(counting_is_balanced(&counting));
+	ck_assert_ptr_null(bide_loop_self());
+	return result;
+}
+
+static bool report_says(const char *text)
+{
+	return strstr(reports.text[BIDE_REPORT_DEADLOCK], text) != NULL;
+}
+
+static const unsigned clocks[] = { 0, BIDE_VIRTUAL_CLOCK };
+
+/* ---- what is told ----------------------------------------------------------------------------------------- */
+
+static void *wait_alone(void *arg)
+{
+	ck_fails(bide_sleep(BIDE_NEVER), EDEADLK);
+	return arg;
+}
+
+START_TEST(main_that_waits_for_nothing_is_told)
+{
+	bide_result result = run_into_deadlock(clocks[_i], wait_alone, "went on");
+	ck_assert_int_eq(result.err, 0); /* main's own outcome */
+	ck_assert_str_eq(result.value, "went on");
+	ck_assert(report_says("deadlock"));
+	ck_assert(report_says("\"main\" waits for sleep"));
+}
+END_TEST
+
+static bide_task *spawn_named(const char *name, bide_fn *fn, void *arg)
+{
+	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
+	attr.name = name;
+	bide_task *task = bide_spawn_with(fn, arg, &attr);
+	must(task);
+	return task;
+}
+
+static void *join_it(void *arg)
+{
+	bide_result result;
+	if (bide_join(arg, &result) < 0) {
+		note("join:%d", errno == EDEADLK);
+		return bide_fail(errno);
+	}
+	note("joined:%d", result.err == EDEADLK);
+	return NULL;
+}
+
+static void *sleep_it(void *arg)
+{
+	note("sleep:%d", bide_sleep(BIDE_NEVER) < 0 && errno == EDEADLK);
+	return arg;
+}
+
+static void *several_that_wait(void *arg)
+{
+	bide_task *sleeping = spawn_named("sleeper", sleep_it, NULL);
+	bide_task *joiner = spawn_named("joiner", join_it, sleeping);
+	join_it(joiner);
+	return arg;
+}
+
+START_TEST(every_waiting_task_is_named_with_what_it_waits_for)
+{
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK, several_that_wait, NULL);
+	ck_assert(report_says("1 \"main\" waits for task 3 \"joiner\""));
+	ck_assert(report_says("3 \"joiner\" waits for task 2 \"sleeper\""));
+	ck_assert(report_says("2 \"sleeper\" waits for sleep"));
+	/* Each wait failed by itself, none waited for another's end. */
+	ck_assert_ptr_nonnull(strstr(notes(), "sleep:1"));
+	ck_assert_int_eq((int)strlen(notes()), (int)strlen("sleep:1 join:1 join:1"));
+}
+END_TEST
+
+/* scenario C7 */
+static bide_mutex first_lock, second_lock;
+
+static void *lock_both(void *arg)
+{
+	bide_mutex *mine = arg, *other = mine == &first_lock ? &second_lock : &first_lock;
+	must(bide_mutex_lock(mine) == 0);
+	must(bide_yield() == 0);
+	if (bide_mutex_lock(other) == 0)
+		must(bide_mutex_unlock(other) == 0);
+	else
+		note("%d", errno == EDEADLK);
+	must(bide_mutex_unlock(mine) == 0);
+	return NULL;
+}
+
+static void *two_that_lock_in_opposite_order(void *arg)
+{
+	bide_task *a = spawn_named("alice", lock_both, &first_lock), *b = spawn_named("bob", lock_both, &second_lock);
+	bide_join(a, NULL);
+	bide_join(b, NULL);
+	return arg;
+}
+
+START_TEST(two_mutexes_in_opposite_order_are_told_and_undone)
+{
+	first_lock = second_lock = (bide_mutex){ { 0 } };
+	run_into_deadlock(0, two_that_lock_in_opposite_order, NULL);
+	ck_assert(report_says("\"alice\" waits for mutex"));
+	ck_assert(report_says("\"bob\" waits for mutex"));
+	ck_assert_ptr_nonnull(strstr(notes(), "1"));
+}
+END_TEST
+
+static void *many_that_wait(void *arg)
+{
+	for (int i = 0; i < 500; i++)
+		spawn_named("one of very many tasks that wait", forever_sleeper, NULL);
+	bide_sleep(BIDE_NEVER);
+	return arg;
+}
+
+START_TEST(a_report_of_many_is_cut)
+{
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER, many_that_wait, NULL);
+	ck_assert_uint_le(strlen(reports.text[BIDE_REPORT_DEADLOCK]), 1100);
+	ck_assert(report_says("[seed "));
+}
+END_TEST
+
+static void run_without_a_hook(void *arg)
+{
+	(void)arg;
+	must(bide_run(wait_alone, NULL, NULL, NULL) < 0);
+}
+
+START_TEST(without_a_hook_the_report_goes_to_stderr)
+{
+	struct death death = death_of(run_without_a_hook, NULL);
+	ck_assert_int_eq(death.signal, 0);
+	ck_assert_ptr_eq(strstr(death.text, "bide: deadlock: "), death.text);
+	ck_assert_ptr_nonnull(strstr(death.text, "\"main\" waits for sleep"));
+	ck_assert_int_eq(death.text[strlen(death.text) - 1], '\n');
+}
+END_TEST
+
+/* ---- what is done ------------------------------------------------------------------------------------------- */
+
+static void clean_up(void *arg)
+{
+	must(bide_sleep(BIDE_SEC) == 0);
+	note("%s@%lld", (char *)arg, (long long)(bide_now() / BIDE_SEC));
+}
+
+static void *wait_with_clean_up(void *arg)
+{
+	must(bide_defer(clean_up, arg) == 0);
+	return bide_sleep(BIDE_NEVER) == 0 ? NULL : bide_fail(errno);
+}
+
+static void *main_with_clean_up(void *arg)
+{
+	bide_task *child = must_spawn(wait_with_clean_up, "child");
+	must(bide_defer(clean_up, "main") == 0);
+	int err = bide_sleep(BIDE_NEVER) < 0 ? errno : 0;
+	must(must_join(child).err == EDEADLK);
+	must(bide_sleep(BIDE_SEC) == 0); /* it is no state: what can be waited for can be waited for */
+	return err == EDEADLK ? arg : NULL;
+}
+
+START_TEST(clean_up_code_runs_and_may_suspend)
+{
+	bide_result result = run_into_deadlock(BIDE_VIRTUAL_CLOCK, main_with_clean_up, "seen");
+	ck_assert_str_eq(result.value, "seen");
+	expect_notes("child@1 main@3");
+}
+END_TEST
+
+static void *fail_by_it(void *arg)
+{
+	(void)arg;
+	return bide_sleep(BIDE_NEVER) == 0 ? NULL : bide_fail(errno);
+}
+
+START_TEST(main_may_fail_by_it)
+{
+	bide_result result = run_into_deadlock(BIDE_VIRTUAL_CLOCK, fail_by_it, NULL);
+	ck_assert_int_eq(result.err, EDEADLK);
+	ck_assert_ptr_null(result.value);
+}
+END_TEST
+
+static int tries;
+
+static void *wait_whatever_comes(void *arg)
+{
+	while (tries >= 0) {
+		tries++;
+		bide_sleep(BIDE_NEVER);
+	}
+	return arg;
+}
+
+/* One that waits again and again whatever it is told is given up: the run ends all the same. */
+START_TEST(a_task_that_does_not_listen_is_given_up)
+{
+	tries = 0;
+	bide_result result = run_into_deadlock(clocks[_i], wait_whatever_comes, NULL);
+	ck_assert_int_eq(result.err, EDEADLK); /* main had not ended */
+	ck_assert_ptr_null(result.value);
+	ck_assert_int_ge(tries, 100);
+	ck_assert_int_eq(reports.count[BIDE_REPORT_LEFTOVER], 1);
+}
+END_TEST
+
+static void *a_deadlock_twice(void *arg)
+{
+	ck_fails(bide_sleep(BIDE_NEVER), EDEADLK);
+	ck_fails(bide_sleep(BIDE_NEVER), EDEADLK);
+	return arg;
+}
+
+START_TEST(a_second_deadlock_of_a_run_is_not_reported_again)
+{
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK, a_deadlock_twice, NULL);
+}
+END_TEST
+
+static void *join_main(void *arg)
+{
+	ck_fails(bide_join(arg, NULL), EDEADLK);
+	return NULL;
+}
+
+static void *wait_for_a_child_that_waits(void *arg)
+{
+	must_spawn(join_main, bide_self());
+	ck_fails(bide_settle() == 0 ? bide_sleep(BIDE_NEVER) : -2, EDEADLK);
+	return arg;
+}
+
+START_TEST(a_run_after_a_deadlock_is_a_new_one)
+{
+	bide_time second = BIDE_SEC;
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK, wait_for_a_child_that_waits, NULL);
+	run_virtual(sleeper, &second);
+}
+END_TEST
+
+/* ---- what is no deadlock ------------------------------------------------------------------------------------- */
+
+static bide_timer waker;
+
+static void wake_main(void *arg)
+{
+	must(bide_cancel(arg, NULL) == 0);
+}
+
+static void *wait_for_a_callback(void *arg)
+{
+	must(bide_call_later(&waker, 5 * BIDE_MSEC, wake_main, bide_self()) == 0);
+	ck_fails(bide_sleep(BIDE_NEVER), ECANCELED);
+	must(bide_uncancel() == 0);
+	return arg;
+}
+
+static void *write_later(void *arg)
+{
+	usleep(5000);
+	must(write(*(int *)arg, "x", 1) == 1);
+	return NULL;
+}
+
+static void *wait_for_a_descriptor(void *arg)
+{
+	int fds[2];
+	char byte;
+	pthread_t thread;
+	must(pipe(fds) == 0 && pthread_create(&thread, NULL, write_later, &fds[1]) == 0);
+	must(bide_read(fds[0], &byte, 1) == 1);
+	pthread_join(thread, NULL);
+	bide_close(fds[0]);
+	bide_close(fds[1]);
+	return arg;
+}
+
+static void *wait_for_one_that_sleeps(void *arg)
+{
+	static bide_time moment = 5 * BIDE_MSEC;
+	must_end_well(must_spawn(sleeper, &moment));
+	return arg;
+}
+
+static void *wait_for_the_loop_to_settle(void *arg)
+{
+	must_spawn(forever_sleeper, NULL);
+	settle();
+	settle();
+	return arg;
+}
+
+static void *leave_one_that_waits(void *arg)
+{
+	must_spawn(forever_sleeper, NULL);
+	must(bide_yield() == 0);
+	return arg;
+}
+
+static bide_fn *const no_deadlocks[] = { wait_for_a_callback, wait_for_a_descriptor, wait_for_one_that_sleeps,
+	wait_for_the_loop_to_settle, leave_one_that_waits };
+
+START_TEST(as_long_as_something_may_happen_nothing_is_reported)
+{
+	memset(&reports, 0, sizeof reports);
+	bide_result result;
+	bide_config config = config_with(clocks[_i % 2], &reports);
+	ck_assert_int_eq(bide_run(no_deadlocks[_i / 2], "fine", &config, &result), 0);
+	ck_assert_str_eq(result.value, "fine");
+	for (int kind = 0; kind < REPORT_KINDS; kind++)
+		ck_assert_int_eq(reports.count[kind], 0);
+}
+END_TEST
+
+/* A timer at BIDE_NEVER will never fire: it saves nobody. */
+static void *hope_for_never(void *arg)
+{
+	must(bide_call_at(&waker, BIDE_NEVER, wake_main, bide_self()) == 0);
+	ck_fails(bide_sleep(BIDE_NEVER), EDEADLK);
+	must(bide_timer_cancel(&waker) == 1);
+	return arg;
+}
+
+START_TEST(a_timer_at_never_is_nothing_to_wait_for)
+{
+	run_into_deadlock(clocks[_i], hope_for_never, NULL);
+}
+END_TEST
+
+/* What was waited for and is no more must not count either. */
+static void *wait_and_give_up(void *arg)
+{
+	int fds[2];
+	must(pipe(fds) == 0);
+	bide_task *reader = must_spawn(join_it, bide_self());
+	char byte;
+	bide_time hour = 3600 * BIDE_SEC;
+	bide_task *sleeping = must_spawn(sleeper, &hour);
+	must(bide_call_later(&waker, BIDE_SEC, wake_main, bide_self()) == 0);
+	ck_fails(bide_read(fds[0], &byte, 1), ECANCELED);
+	must(bide_uncancel() == 0);
+	must(bide_cancel(sleeping, NULL) == 0);
+	must_join(sleeping);
+	ck_fails(bide_sleep(BIDE_NEVER), EDEADLK);
+	must_join(reader);
+	bide_close(fds[0]);
+	bide_close(fds[1]);
+	return arg;
+}
+
+START_TEST(waits_that_were_given_up_keep_nothing_alive)
+{
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK, wait_and_give_up, NULL);
+}
+END_TEST
+
+int main(void)
+{
+	return SUITE("deadlock",
+	    TABLE(main_that_waits_for_nothing_is_told, clocks),
+	    TEST(every_waiting_task_is_named_with_what_it_waits_for),
+	    TEST(two_mutexes_in_opposite_order_are_told_and_undone),
+	    TEST(a_report_of_many_is_cut),
+	    TEST(without_a_hook_the_report_goes_to_stderr),
+	    TEST(clean_up_code_runs_and_may_suspend),
+	    TEST(main_may_fail_by_it),
+	    TABLE(a_task_that_does_not_listen_is_given_up, clocks),
+	    TEST(a_second_deadlock_of_a_run_is_not_reported_again),
+	    TEST(a_run_after_a_deadlock_is_a_new_one),
+	    LOOP(as_long_as_something_may_happen_nothing_is_reported, 0, 10),
+	    TABLE(a_timer_at_never_is_nothing_to_wait_for, clocks),
+	    TEST(waits_that_were_given_up_keep_nothing_alive));
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ * A signal may come between any two instructions of a switch, and a profiler's handler unwinds from
+ * there. The backtrace then must be that of the one side or of the other, whole: out of the switch into
+ * the function that switched, and on to the end of that stack, not beyond it and not short of it.
+ * valgrind: skip (it has neither a trap flag nor breakpoints) */
+#include "context.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backtrace.h"
+#include "registers.h"
+#include "stepping.h"
+#include "suite.h"
+
+#define STACK_SIZE 262144
+#define CODE_MAX 512 /* bytes, of any piece */
+
+typedef void form_fn(struct context *from, const struct context *to);
+
+/* The inline form between two labels, in a function of its own. */
+extern const char inline_first[] __attribute__((visibility("hidden")));
+extern const char inline_end[] __attribute__((visibility("hidden")));
+
+static __attribute__((noinline)) void by_inline(struct context *from, const struct context *to)
+{
+	__asm__ volatile(".globl inline_first\n\t.hidden inline_first\ninline_first:");
+	context_switch_inline(from, to);
+	__asm__ volatile(".globl inline_end\n\t.hidden inline_end\ninline_end:");
+}
+
+/* In functions through which the unwinder cannot go on but with the right frame pointer. */
+#define WITH_FRAME_POINTER                                                                         \
+	volatile int length = 100;                                                                     \
+	char *memory = __builtin_alloca((size_t)length);                                               \
+	__asm__ volatile("" : : "r"(memory) : "memory")
+
+/* The same in a function that needs a frame pointer. */
+extern const char framed_first[] __attribute__((visibility("hidden")));
+extern const char framed_end[] __attribute__((visibility("hidden")));
+
+static __attribute__((noinline)) void by_inline_framed(struct context *from,
+    const struct context *to)
+{
+	WITH_FRAME_POINTER;
+	__asm__ volatile(".globl framed_first\n\t.hidden framed_first\nframed_first:");
+	context_switch_inline(from, to);
+	__asm__ volatile(".globl framed_end\n\t.hidden framed_end\nframed_end:");
+}
+
+static CONTEXT_RETURNS_BY_JUMP __attribute__((noinline)) void by_jump(struct context *from,
+    const struct context *to)
+{
+	context_switch_inline(from, to);
+}
+
+static form_fn *const forms[] = { context_switch, by_inline, by_inline_framed, by_jump };
+#define FORMS 4
+
+/* ---- the two sides ----------------------------------------------------------------------------- */
+
+static struct context here, there;
+static form_fn *out, *back;
+static char stack[STACK_SIZE];
+
+static __attribute__((noinline)) void there_leaf(void)
+{
+	WITH_FRAME_POINTER;
+	back(&there, &here);
+	__asm__ volatile("");
+}
+
+static __attribute__((noinline)) void there_begin(void *arg)
+{
+	(void)arg;
+	for (;;)
+		there_leaf();
+}
+
+static __attribute__((noinline)) void here_leaf(void)
+{
+	WITH_FRAME_POINTER;
+	out(&here, &there);
+	__asm__ volatile("");
+}
+
+/* Into a new context, into a suspended one, and with different floating-point control: all ways
+ * through the switch. */
+static __attribute__((noinline)) void here_run(void)
+{
+	context_init(&there, stack + STACK_SIZE, there_begin, NULL);
+	here_leaf();
+	here_leaf();
+	float_set_control(float_modes[1].control);
+	here_leaf();
+	float_set_control(float_modes[0].control);
+}
+
+/* ---- the handler ------------------------------------------------------------------------------- */
+
+#define SEEN_MAX 4096
+
+static struct {
+	const void *here_leaf, *here_run, *there_leaf, *there_begin, *context_entry;
+	const char *seen[SEEN_MAX];
+	int seen_count, complaints, here_outside;
+} look;
+
+static void complain(const struct backtrace *trace, const char *pc, const char *what)
+{
+	if (look.complaints++ > 3)
+		return;
+	fprintf(stderr, "at %p (context_switch%+td, context_entry%+td, inline%+td, framed%+td): %s: %d frames\n",
+	    (const void *)pc, pc - (const char *)(uintptr_t)context_switch,
+	    pc - (const char *)(uintptr_t)context_entry, pc - inline_first, pc - framed_first, what, trace->count);
+	for (int i = 0; i < trace->count; i++)
+		fprintf(stderr, "  %d %p\n", i, trace->function[i]);
+}
+
+static int find(const struct backtrace *trace, const void *function)
+{
+	for (int i = 0; i < trace->count; i++)
+		if (trace->function[i] == function)
+			return i;
+	return -1;
+}
+
+static void unwind_from(const char *pc)
+{
+	static struct backtrace trace;
+	if (look.seen_count < SEEN_MAX)
+		look.seen[look.seen_count++] = pc;
+	backtrace_take(&trace);
+	int here_frame = find(&trace, look.here_leaf);
+	int there_frame = find(&trace, look.there_leaf);
+	int entry_frame = find(&trace, look.context_entry);
+	int outermost = trace.count - 1;
+	if (!trace.has_ended)
+		complain(&trace, pc, "the backtrace failed");
+	else if ((here_frame >= 0) + (entry_frame >= 0) != 1)
+		complain(&trace, pc, "not one side and only one");
+	else if (here_frame >= 0 && trace.function[here_frame + 1] != look.here_run)
+		complain(&trace, pc, "no caller here");
+	else if (here_frame >= 0 && outermost - here_frame != look.here_outside)
+		complain(&trace, pc, "not to the end of the stack here");
+	else if (entry_frame >= 0 && entry_frame != outermost)
+		complain(&trace, pc, "beyond the entry");
+	else if (there_frame >= 0 &&
+	    (entry_frame != there_frame + 2 || trace.function[there_frame + 1] != look.there_begin))
+		complain(&trace, pc, "not to the end of the stack there");
+	/* The handler's two, the signal's, and of the switch one, or between the stacks two. */
+	else if ((here_frame > there_frame ? here_frame : there_frame) > 5)
+		complain(&trace, pc, "frames that do not exist");
+}
+
+static int count_distinct(const struct code *piece)
+{
+	int count = 0;
+	for (const char *pc = piece->first; pc < piece->end; pc++)
+		for (int i = 0; i < look.seen_count; i++)
+			if (look.seen[i] == pc) {
+				count++;
+				break;
+			}
+	return count;
+}
+
+/* All of context.S, whose last function is context_entry(). */
+static struct code context_code(void)
+{
+	const char *last = (const char *)(uintptr_t)context_entry;
+	struct code code = { (const char *)(uintptr_t)context_switch, last };
+	while (code.end - last < CODE_MAX && backtrace_function_of(code.end) == look.context_entry)
+		code.end++;
+	return code;
+}
+
+/* How far the thread's own stack goes on outside here_leaf(). */
+static __attribute__((noinline)) void measure(struct context *from, const struct context *to)
+{
+	static struct backtrace trace;
+	(void)from;
+	(void)to;
+	backtrace_take(&trace);
+	look.here_outside = trace.count - 1 - find(&trace, look.here_leaf);
+}
+
+START_TEST(a_signal_anywhere_in_a_switch_finds_a_whole_stack) /* A8 */
+{
+	memset(&look, 0, sizeof look);
+	look.here_leaf = backtrace_function_of((const void *)(uintptr_t)here_leaf);
+	look.here_run = backtrace_function_of((const void *)(uintptr_t)here_run);
+	look.there_leaf = backtrace_function_of((const void *)(uintptr_t)there_leaf);
+	look.there_begin = backtrace_function_of((const void *)(uintptr_t)there_begin);
+	look.context_entry = backtrace_function_of((const void *)(uintptr_t)context_entry);
+	out = measure;
+	here_run();
+	look.here_outside++; /* step_through() is between */
+
+	const struct code pieces[] = {
+		context_code(), { inline_first, inline_end }, { framed_first, framed_end }
+	};
+	out = forms[_i / FORMS];
+	back = forms[_i % FORMS];
+	must(step_through(pieces, 3, here_run, unwind_from));
+	must_msg(look.complaints == 0, "%d backtraces are wrong: see above", look.complaints);
+	for (int i = 0; i < 3; i++)
+		if (out == forms[i] || back == forms[i])
+			must_msg(count_distinct(&pieces[i]) >= 10, "piece %d was not stepped through", i);
+}
+END_TEST
+
+int main(void)
+{
+	return SUITE("switch_unwind", LOOP(a_signal_anywhere_in_a_switch_finds_a_whole_stack, 0, FORMS * FORMS));
+}
