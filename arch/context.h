@@ -5,7 +5,8 @@
  *                                 and the initial floating-point control state
  *   arch/<name>/context.S         context_switch() and context_entry()
  *   arch/<name>/context_inline.h  context_switch_inline(), the same switch as a block of inline
- *                                 assembly, and context_cycles()
+ *                                 assembly; context_switch_bare(), that without floating-point
+ *                                 control; CONTEXT_RETURNS_BY_JUMP; context_cycles()
  *   arch/<name>/flags.mk          compiler flags the port needs
  *
  * A context is what a suspended flow of control left behind: stack pointer, frame pointer, the
@@ -36,7 +37,12 @@ _Static_assert(offsetof(struct context, float_control) == CONTEXT_FLOAT_CONTROL,
 _Static_assert(sizeof(struct context) == CONTEXT_SIZE, "frame.h");
 
 /* Suspends the caller into *from and goes on at *to. Returns when something switches to *from.
- * The reference form: an ordinary function, for sanitizer builds and tests. */
+ * The reference form: an ordinary function, for sanitizer builds and tests.
+ *
+ * context_switch_inline() does the same, and costs less in a function that suspends anyway, but the
+ * compiler must be able to keep its promises around it. Not in a function that has both an object of
+ * variable size and one aligned to more than the stack is: clang addresses that frame through a
+ * register which it does not save for such a block. And not where a sanitizer instruments. */
 void context_switch(struct context *from, const struct context *to);
 
 /* Where a new context begins: calls the function at sp[0] with the argument at sp[1]. It is the last

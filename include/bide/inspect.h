@@ -76,7 +76,7 @@ BIDE_API int bide_stack_used(const bide_task *task, size_t *high_water);
 /* With BIDE_PAINT_STACKS: the same for all tasks that one place in the program has spawned. */
 typedef struct bide_stack_site {
 	void *site;          /* the address behind the call of bide_spawn() */
-	const char *place;   /* the same as "program+0x1234", for addr2line */
+	const char *place;   /* the call as "program+0x1234", for addr2line */
 	uint64_t tasks;      /* whose stacks were measured: those that have run and ended */
 	size_t high_water;   /* the most that one of them used */
 	size_t stack_size;   /* of the one that used the most */

@@ -114,12 +114,17 @@ static inline bool record_is_live(const struct await_task *task)
 
 /* HANDLES. A bide_task * is the record's address with the generation above bit 47, where no user
  * address has a bit (x86_64 and aarch64 give addresses above it only to who asks for them). So a
- * handle whose task is gone is told from one of the task that got its record. */
+ * handle whose task is gone is told from one of the task that got its record. In the bits that a
+ * record's alignment leaves free it has the number of its run, so that one of another loop, or of a
+ * run that is over and whose memory is gone, is told without looking there (unless 63 runs lie
+ * between). */
 #define HANDLE_SHIFT 48
+#define HANDLE_RUNS 63
 
 static inline bide_task *handle_of(const struct await_task *task)
 {
-	return (bide_task *)((uintptr_t)task | (uintptr_t)task->generation << HANDLE_SHIFT);
+	return (bide_task *)((uintptr_t)task | (uintptr_t)task->generation << HANDLE_SHIFT |
+	    run_of(task->task.loop)->number);
 }
 
 /* The record of a handle; NULL with EINVAL (NULL), EPERM (not this thread's loop) or ESRCH. */

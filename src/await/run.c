@@ -271,13 +271,11 @@ static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *o
 	end_leftovers(run);
 	if (run->main->task.state == TASK_DONE)
 		*out = (bide_result){ run->main->done.value, run->main->done.err };
+	if (run->alive > 0)
+		slab_each(&run->loop.tasks, report_leftover, run);
 	if (run->is_deadlocked)
 		return EDEADLK;
-	if (run->alive > 0) {
-		slab_each(&run->loop.tasks, report_leftover, run);
-		return EBUSY;
-	}
-	return 0;
+	return run->alive > 0 ? EBUSY : 0;
 }
 
 /* 0, or the errno of bide_run(); *out is the outcome of main, as far as it got. */

@@ -78,6 +78,11 @@ void task_name_copy(char name[TASK_NAME_SIZE], const char *from)
 		snprintf(name, TASK_NAME_SIZE, "%s", from);
 }
 
+size_t bide_stack_min(void)
+{
+	return stack_size_min();
+}
+
 bide_task *bide_task_ref(bide_task *handle)
 {
 	struct await_task *task = handle_resolve(handle);

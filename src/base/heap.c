@@ -7,7 +7,6 @@
 #include "base/check.h"
 
 #define CACHE_LINE 64
-#define LEAST_CAPACITY 64
 
 static inline size_t parent_of(size_t index)
 {
@@ -106,10 +105,10 @@ static int set_capacity(struct heap *heap, size_t capacity)
 int heap_reserve(struct heap *heap, size_t count)
 {
 	if (count > heap->capacity) {
-		size_t doubled = heap->capacity ? 2 * heap->capacity : LEAST_CAPACITY;
+		size_t doubled = heap->capacity ? 2 * heap->capacity : HEAP_LEAST_CAPACITY;
 		return set_capacity(heap, count > doubled ? count : doubled);
 	}
-	if (count < heap->capacity / 8 && heap->capacity > LEAST_CAPACITY && heap->count <= count) {
+	if (count < heap->capacity / 8 && heap->capacity > HEAP_LEAST_CAPACITY && heap->count <= count) {
 		int saved = errno;
 		if (set_capacity(heap, heap->capacity / 4) < 0)
 			errno = saved;

@@ -45,6 +45,7 @@ void heap_push(struct heap *heap, struct heap_node *node);
 void heap_remove(struct heap *heap, struct heap_node *node);
 
 #define HEAP_ROOT 3
+#define HEAP_LEAST_CAPACITY 64
 
 static inline struct heap_node *heap_min(const struct heap *heap)
 {

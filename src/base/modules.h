@@ -9,10 +9,10 @@
 
 #define MODULE_PLACE_SIZE 64
 
-/* Notes what is loaded now. Not async-signal-safe; calls must not overlap. */
+/* Notes what is loaded now, besides what was noted before. Not async-signal-safe. */
 void modules_note(void);
 
-/* Writes where `address` is, by what was noted last; the plain address if nothing fits. Returns `place`.
+/* Writes where `address` is, by what was noted; the plain address if nothing fits. Returns `place`.
  * Async-signal-safe. */
 const char *modules_place(uintptr_t address, char place[MODULE_PLACE_SIZE]);
 

@@ -121,24 +121,41 @@ ssize_t bide_read(int fd, void *buf, size_t size)
 	return count;
 }
 
+static bool is_pending(int number)
+{
+	sigset_t pending;
+	sigpending(&pending);
+	return sigismember(&pending, number) == 1;
+}
+
+/* Takes back the SIGPIPE that this thread has just raised, while it is blocked. One that was pending
+ * before stays: sent to the process it is another instance, and the thread's own is taken first; sent to
+ * this thread it has merged with the new one, and is raised again. */
+static void take_sigpipe_back(const sigset_t *sigpipe, bool was_pending)
+{
+	struct timespec now = { 0, 0 };
+	int taken;
+	do
+		taken = sigtimedwait(sigpipe, NULL, &now);
+	while (taken < 0 && errno == EINTR);
+	if (taken > 0 && was_pending && !is_pending(SIGPIPE))
+		pthread_kill(pthread_self(), SIGPIPE);
+}
+
 /* A write to a pipe without readers raises SIGPIPE in the writing thread. It is blocked for the
- * moment and, if this write raised it, taken back; one that was pending before stays. */
+ * moment, and taken back. */
 static ssize_t without_sigpipe(struct io_call *call, const struct iovec *iov,
     ssize_t (*write_fn)(struct io_call *, const struct iovec *))
 {
-	sigset_t sigpipe, pending, old_mask;
+	sigset_t sigpipe, old_mask;
 	sigemptyset(&sigpipe);
 	sigaddset(&sigpipe, SIGPIPE);
-	sigpending(&pending);
-	bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+	bool was_pending = is_pending(SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &sigpipe, &old_mask);
 	ssize_t count = write_fn(call, iov);
 	int saved = errno;
-	if (count < 0 && saved == EPIPE && !was_pending) {
-		struct timespec now = { 0, 0 };
-		while (sigtimedwait(&sigpipe, NULL, &now) < 0 && errno == EINTR)
-			;
-	}
+	if (count < 0 && saved == EPIPE)
+		take_sigpipe_back(&sigpipe, was_pending);
 	pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
 	errno = saved;
 	return count;

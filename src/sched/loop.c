@@ -56,7 +56,7 @@ static void set_stride(struct loop *loop, bide_time now, bool slept)
 	bide_time elapsed = now - loop->looked_at;
 	loop->looked_at = now;
 	int stride = loop->look_stride;
-	if (slept)
+	if (slept || loop->clock.is_virtual) /* always the same: such a run can be had again */
 		stride = LOOK_SWITCHES / 8;
 	else if (elapsed <= LOOK_NS / 2)
 		stride = 2 * stride < LOOK_SWITCHES ? 2 * stride : LOOK_SWITCHES;
@@ -169,7 +169,6 @@ static bool idle(struct loop *loop)
 		return true;
 	if (!can_be_woken(loop))
 		return loop->deadlocked(loop);
-	timers_trim(&loop->timers);
 	bide_time now = clock_monotonic();
 	if (loop->sweep)
 		loop->sweep(loop, now, true);

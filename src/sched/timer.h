@@ -38,6 +38,8 @@ static inline int timers_pledge(struct timers *timers, size_t count)
 static inline void timers_unpledge(struct timers *timers, size_t count)
 {
 	timers->pledged -= count;
+	if (unlikely(timers->pledged < timers->heap.capacity / 8) && timers->heap.capacity > HEAP_LEAST_CAPACITY)
+		timers_trim(timers);
 }
 
 static inline bool timer_is_armed(const struct timer *timer)

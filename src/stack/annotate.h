@@ -3,6 +3,8 @@
 #ifndef STACK_ANNOTATE_H
 #define STACK_ANNOTATE_H
 
+#include <stddef.h>
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define ANNOTATE_ASAN 1

@@ -83,7 +83,7 @@ static void add_who(struct text *text, const struct overflow_victim *victim)
 	}
 	if (victim->spawn_site) {
 		text_add(text, " (spawned at ");
-		add_place(text, victim->spawn_site);
+		add_place(text, victim->spawn_site - 1); /* the call, not where it returns to */
 		text_add(text, ")");
 	}
 }

@@ -4,6 +4,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <bide/task.h>
+
 #include "context.h"
 #include "stack/stack.h"
 
@@ -45,6 +47,8 @@ bool stack_size_is_valid(size_t size)
 {
 	return size >= stack_size_min() && size <= STACK_SIZE_MAX;
 }
+
+_Static_assert(STACK_SIZE_MIN == BIDE_STACK_MIN, "bide/task.h");
 
 size_t stack_size_rounded(size_t size, size_t page_size)
 {

@@ -58,12 +58,21 @@ static inline unsigned slot_of(const struct stack_pool *pool, const struct stack
 /* So many bytes of a stack, or of anything mapped, are resident. */
 size_t resident_size(const struct stack_pool *pool, const char *low, size_t size);
 
+/* Makes a slab of cold stacks, each with its guard. 0, or -1 with ENOMEM. */
+int slab_make(struct stack_pool *pool, struct stack_class *class);
+
 /* A slab in which no stack is in use: out of the pool and unmapped. False if the kernel refused, which
  * it may when the slab lies in the middle of a mapping and none is left for the second half. */
 bool slab_unmap(struct stack_pool *pool, struct stack_slab *slab);
 
-/* Takes the first slot out of the chain of warm ones, which must not be empty. */
+/* The slab to take a warm, or a cold, stack from: that in which the latest was put back. NULL if there
+ * is none. */
+struct stack_slab *slab_find_warm(struct stack_class *class);
+struct stack_slab *slab_find_cold(struct stack_class *class);
+/* Takes the first slot out of the chain, which must not be empty. */
 unsigned slab_take_warm(struct stack_pool *pool, struct stack_slab *slab);
+unsigned slab_take_cold(struct stack_slab *slab);
+void slab_put_warm(struct stack_pool *pool, struct stack_slab *slab, unsigned slot);
 void slab_put_cold(struct stack_slab *slab, unsigned slot);
 
 #endif

@@ -16,10 +16,11 @@
 static struct counted {
 	int epoll_ctl;  /* of any kind */
 	int epoll_add;
-	int epoll_wait; /* returns of epoll_wait and epoll_pwait2 */
+	int epoll_wait; /* and epoll_pwait2 */
 	int slept;      /* those that did not have a timeout of 0 */
 	int fruitless;  /* those of any kind without an event */
 	int recv, send;
+	void (*before_sleep)(void);
 	bool modify_is_mute; /* EPOLL_CTL_MOD says whether the file is known and reports nothing anew, so
 	                        that it cannot hide a wake-up that was lost */
 } counted;
@@ -47,10 +48,16 @@ COUNTED_API int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_even
 	return -1;
 }
 
-static int counted_wait(int count, bool sleeps)
+static void counted_begin(bool sleeps)
 {
 	counted.epoll_wait++;
 	counted.slept += sleeps;
+	if (sleeps && counted.before_sleep)
+		counted.before_sleep();
+}
+
+static int counted_end(int count)
+{
 	counted.fruitless += count <= 0;
 	return count;
 }
@@ -59,7 +66,8 @@ COUNTED_API int epoll_wait(int epoll_fd, struct epoll_event *events, int size, i
 {
 	static int (*next)(int, struct epoll_event *, int, int);
 	COUNTED_FIND("epoll_wait");
-	return counted_wait(next(epoll_fd, events, size, timeout), timeout != 0);
+	counted_begin(timeout != 0);
+	return counted_end(next(epoll_fd, events, size, timeout));
 }
 
 COUNTED_API int epoll_pwait2(int epoll_fd, struct epoll_event *events, int size,
@@ -67,7 +75,8 @@ COUNTED_API int epoll_pwait2(int epoll_fd, struct epoll_event *events, int size,
 {
 	static int (*next)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
 	COUNTED_FIND("epoll_pwait2");
-	return counted_wait(next(epoll_fd, events, size, timeout, mask), true);
+	counted_begin(true);
+	return counted_end(next(epoll_fd, events, size, timeout, mask));
 }
 
 COUNTED_API ssize_t recv(int fd, void *buf, size_t size, int flags)
