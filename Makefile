@@ -85,7 +85,7 @@ LIBA    := $(O)/libbide.a
 LIBSO   := $(O)/libbide.so.0
 
 T       ?= test_*
-TESTS   := $(sort $(wildcard $(foreach t,$(basename $(T)),test/$t.c test/$t.cpp test/$t.sh)))
+TESTS   := $(sort $(wildcard $(foreach t,$(T),$(if $(suffix $t),test/$t,$(addprefix test/$t,.c .cpp .sh)))))
 ifdef VALGRIND
 TESTS   := $(filter %.c %.cpp,$(shell grep -L 'valgrind: skip' $(TESTS) /dev/null))
 endif
@@ -190,7 +190,9 @@ $(O)/demo/demo: $(DEMO) $(LIBA)
 
 # ---- targets
 
-RUNNER ?= $(if $(FOREIGN),qemu-$(ARCH) -cpu max$(comma)pauth-impdef=on -L /usr/$(ARCH)-linux-gnu)
+# Without -L: under it, a process that qemu 7.2 forks never ends. The foreign libraries are found where
+# `make setup` has put them.
+RUNNER ?= $(FOREIGN:%=qemu-% -cpu max$(comma)pauth-impdef=on)
 SCALE  ?= $(if $(VALGRIND),30,$(if $(RUNNER),10,$(if $(SAN),5,1)))
 ENV     = ARCH='$(ARCH)' O='$(O)' CC='$(CC)' CXX='$(CXX)' NM='$(NM)' READELF='$(READELF)' \
           SAN='$(SAN)' CFLAGS='$(CFLAGS)' RUNNER='$(RUNNER)' BIDE_TEST_SCALE='$(SCALE)'

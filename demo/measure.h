@@ -15,7 +15,7 @@ struct memory {
 bool measure_memory(pid_t pid, struct memory *memory);
 bool measure_cpu(pid_t pid, double *seconds);       /* user and system */
 bool measure_switches(pid_t pid, double *switches); /* voluntary or not, of the living threads */
-bool measure_machine(double *seconds);              /* CPU time of everything that runs on it */
+bool measure_machine(double *seconds);              /* CPU time of all processes */
 double measure_kernel_stacks(void);                 /* bytes, of the whole machine; 0: not told */
 
 /* The number after `label` at a line's head of the file; with no label the first one. */

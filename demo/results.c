@@ -113,9 +113,9 @@ void results_print_summary(const struct side *bide, const struct side *threads, 
 
 	putchar('\n');
 	if (others > 0.1)
-		printf("Other programs used %.0f %% of the processors meanwhile. That blurs the speeds,\n"
-		       "and slows one thread more than many; memory, CPU for a request and switches\n"
-		       "hold.\n\n", others * 100);
+		printf("Other programs used %.0f %% of the processors meanwhile. That blurs all speeds, and\n"
+		       "slows one thread more than many; the figures of memory hold.\n\n",
+		       others * 100);
 	printf("%s replies and %s chat lines, all bytes right; no connection was lost.\n",
 	       count_text((double)(bide->last.replies + threads->last.replies)),
 	       count_text((double)(bide->last.chats + threads->last.chats)));

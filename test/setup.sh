@@ -5,7 +5,7 @@
 
 needed='g++ make binutils check pkg-config'
 tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck libboost-context-dev'
-cross='qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64'
+cross='qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
 
 have_dpkg() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 

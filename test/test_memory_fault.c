@@ -58,7 +58,8 @@ START_TEST(a_hook_that_has_nothing_means_enomem)
 	begin();
 	counting.fail_at = 1;
 	ck_fails_null(memory_alloc(&memory, 10), ENOMEM);
-	ck_fails_null(memory_alloc(&memory_default, SIZE_MAX / 2), ENOMEM);
+	if (suite_is_native()) /* a sanitizer takes it for a mistake */
+		ck_fails_null(memory_alloc(&memory_default, SIZE_MAX / 2), ENOMEM);
 }
 END_TEST
 

@@ -521,7 +521,7 @@ START_TEST(exit_in_a_task_runs_the_handlers_and_gives_its_status)
 	int status = 3;
 	struct death death = death_of(exit_in_a_run, &status);
 	ck_assert_int_eq(death.signal, 0);
-	ck_assert_int_eq(death.exit_status, 3);
+	ck_assert_msg(death.exit_status == 3, "exit status %d: %s", death.exit_status, death.text);
 	ck_assert_ptr_nonnull(strstr(death.text, "exit handler 1 0.5"));
 }
 END_TEST

@@ -268,7 +268,8 @@ START_TEST(the_pool_gives_all_its_mappings_back)
 	for (int i = 0; i < MANY; i++)
 		stack_put(&pool, &stacks[i]);
 	end();
-	ck_assert_int_le(count_mappings(), before + 2); /* of the C library's heap */
+	/* A few more are the C library's heap, or a sanitizer's. */
+	ck_assert_int_le(count_mappings(), before + (suite_is_native() ? 2 : 20));
 }
 END_TEST
 
@@ -382,7 +383,7 @@ START_TEST(guards_by_advice_cost_no_mappings)
 		stacks[i] = take(STACK_SIZE_DEFAULT);
 	int more = count_mappings() - before;
 	if (stack_guard_kind() == STACK_GUARD_ADVICE)
-		ck_assert_int_le(more, 6);
+		ck_assert_int_le(more, suite_is_native() ? 6 : 20);
 	else
 		ck_assert_int_le(more, 2 * 300); /* whole slabs are made at once */
 	for (int i = 0; i < 200; i++)
@@ -590,11 +591,11 @@ START_TEST(a_reservation_that_fails_leaves_nothing_and_the_next_one_works)
 	begin();
 	int mappings = count_mappings();
 	ck_assert_int_eq(bide_fault(failures[_i]), 0);
-	ck_fails(stack_reserve(&pool, STACK_SIZE_DEFAULT, &stack), ENOMEM);
+	ck_fails(stack_reserve(&pool, 48 * KIB, &stack), ENOMEM);
 	bide_fault(NULL);
-	ck_assert_int_le(count_mappings(), mappings + 1);
+	ck_assert_int_le(count_mappings(), mappings + (suite_is_native() ? 1 : 20));
 	ck_assert_uint_le(counting.blocks, 1); /* an empty class may stay */
-	stack = take(STACK_SIZE_DEFAULT);
+	stack = take(48 * KIB);
 	paint(&stack, 1);
 	stack_put(&pool, &stack);
 	end();

@@ -158,8 +158,9 @@ static void *count_turns(void *arg)
 /* semantics 6: ticks that are due do not suspend, but others get their turns */
 VIRTUAL_TEST(catching_up_on_many_ticks_lets_others_run)
 {
+	static int turns; /* is counted on when this function has returned */
 	bide_ticker ticker;
-	int turns = 0;
+	turns = 0;
 	ck_assert_int_eq(bide_ticker_init(&ticker, 1, BIDE_TICK_BURST), 0);
 	pass(100000);
 	must_spawn(count_turns, &turns);

@@ -16,14 +16,12 @@ static void *greet(void *name)
 
 static void *greet_both(void *arg)
 {
-	bide_task *ada = bide_spawn(greet, "Ada"), *bob = bide_spawn(greet, "Bob");
+	bide_task *tasks[] = { bide_spawn(greet, "Ada"), bide_spawn(greet, "Bob") };
 
-	return bide_join(ada, arg) == 0 && bide_join(bob, arg) == 0 ? NULL : bide_fail(errno);
+	return bide_gather(tasks, 2, arg, 0) == 0 ? NULL : bide_fail(errno);
 }
 
 int main(void)
 {
-	bide_result end = { NULL, 0 };
-
-	return bide_run(greet_both, NULL, NULL, &end) != 0 || end.err != 0;
+	return bide_run(greet_both, NULL, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -111,6 +111,7 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 static void coro_free(struct bide_coro *coro)
 {
 	strand_destroy(&coro->strand);
+	strand_forget(&coro->resumer);
 	pthread_mutex_lock(&shared_pool.lock);
 	link_remove(&coro->all);
 	stack_put(&shared_pool.stacks, &coro->stack);

@@ -116,15 +116,20 @@ static inline bool record_is_live(const struct await_task *task)
  * address has a bit (x86_64 and aarch64 give addresses above it only to who asks for them). So a
  * handle whose task is gone is told from one of the task that got its record. In the bits that a
  * record's alignment leaves free it has the number of its run, so that one of another loop, or of a
- * run that is over and whose memory is gone, is told without looking there (unless 63 runs lie
- * between). */
+ * run that is over and whose memory is gone, is told without looking there, unless a multiple of 64
+ * runs lies between. */
 #define HANDLE_SHIFT 48
-#define HANDLE_RUNS 63
+#define HANDLE_RUN_MASK 63
+
+static inline unsigned handle_number(const struct run *run)
+{
+	return (unsigned)run->serial & HANDLE_RUN_MASK;
+}
 
 static inline bide_task *handle_of(const struct await_task *task)
 {
 	return (bide_task *)((uintptr_t)task | (uintptr_t)task->generation << HANDLE_SHIFT |
-	    run_of(task->task.loop)->number);
+	    handle_number(run_of(task->task.loop)));
 }
 
 /* The record of a handle; NULL with EINVAL (NULL), EPERM (not this thread's loop) or ESRCH. */

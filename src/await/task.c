@@ -19,12 +19,13 @@ _Static_assert((int)BIDE_TASK_CREATED == (int)TASK_CREATED && (int)BIDE_TASK_REA
 struct await_task *handle_resolve(const bide_task *handle)
 {
 	uintptr_t bits = (uintptr_t)handle;
-	struct await_task *task = (void *)(bits & (((uintptr_t)1 << HANDLE_SHIFT) - 1));
-	if (!task) {
+	unsigned number = bits & HANDLE_RUN_MASK;
+	struct await_task *task = (void *)((bits & (((uintptr_t)1 << HANDLE_SHIFT) - 1)) - number);
+	if (!handle) {
 		errno = EINVAL;
 		return NULL;
 	}
-	if (!loop_current || task->task.loop != loop_current) {
+	if (!loop_current || number != handle_number(run_of(loop_current)) || task->task.loop != loop_current) {
 		errno = EPERM;
 		return NULL;
 	}

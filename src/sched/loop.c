@@ -38,6 +38,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 
 void loop_destroy(struct loop *loop)
 {
+	strand_forget(&loop->strand);
 	slab_destroy(&loop->tasks);
 	stack_pool_destroy(&loop->stacks);
 	descriptors_destroy(&loop->descriptors);

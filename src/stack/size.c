@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * Layer stack: which sizes there are. */
-#include <signal.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -16,6 +15,8 @@
 /* The deepest path of the library itself that a task without a body of its own can be on (bide_join(),
  * a spawn that maps a slab), and the symbol look-up of lazy binding without the registers it saves;
  * test/test_stack_size.c measures both. */
+#define FRAME_UNTOLD 5120 /* MINSIGSTKSZ of the port that has the largest */
+
 #define NEED_OWN 1024
 #define NEED_LOOKUP 1024
 
@@ -23,8 +24,7 @@
 size_t stack_signal_frame(void)
 {
 	size_t told = getauxval(AT_MINSIGSTKSZ);
-	long least = MINSIGSTKSZ;
-	return told ? told : (size_t)least;
+	return told ? told : FRAME_UNTOLD;
 }
 
 /* A signal may strike in the middle of a first call through the procedure linkage table, which saves

@@ -29,9 +29,13 @@ void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const
 static void class_destroy(struct stack_pool *pool, struct stack_class *class)
 {
 	struct link *link;
-	while ((link = list_head(&class->slabs)))
-		if (!slab_unmap(pool, container_of(link, struct stack_slab, all)))
-			link_remove(link); /* lost: the kernel does not take it back */
+	while ((link = list_head(&class->slabs))) {
+		struct stack_slab *slab = container_of(link, struct stack_slab, all);
+		if (slab_unmap(pool, slab))
+			continue;
+		link_remove(link); /* the mapping is lost: the kernel does not take it back */
+		memory_free(pool->memory, slab, sizeof *slab);
+	}
 	memory_free(pool->memory, class, sizeof *class);
 }
 

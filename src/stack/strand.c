@@ -10,12 +10,43 @@
 /* Who switched here: its stack bounds are learned on arrival, also the thread's own. */
 static __thread struct strand *came_from;
 
+/* ---- leak checks ----
+ *
+ * AddressSanitizer keeps the frames of each stack on a fake stack beside it, and a leak check looks
+ * only at that of the stack which runs. So it is told of those of stacks that were left. How large one is
+ * follows from the size of its stack (libsanitizer, asan_fake_stack.h); what is not mapped of the
+ * range a leak check passes over. */
+#ifdef ANNOTATE_ASAN
+static UNINSTRUMENTED void unroot(struct strand *strand)
+{
+	if (strand->rooted)
+		__lsan_unregister_root_region(strand->rooted, strand->rooted_size);
+	strand->rooted = NULL;
+}
+
+static UNINSTRUMENTED void root(struct strand *strand)
+{
+	size_t log = 16;
+	if (strand->rooted == strand->fake_stack)
+		return;
+	unroot(strand);
+	while (log < 20 && (size_t)1 << log < strand->size)
+		log++;
+	strand->rooted = strand->fake_stack;
+	strand->rooted_size = ((size_t)11 << log) + ((size_t)1 << (log - 5)) + 4096;
+	if (strand->rooted)
+		__lsan_register_root_region(strand->rooted, strand->rooted_size);
+}
+#endif
+
+/* ---- strands ---- */
+
 UNINSTRUMENTED void strand_init(struct strand *strand, const struct stack *stack, char *top,
     void (*fn)(void *), void *arg)
 {
 	context_init(&strand->context, top, fn, arg);
 #ifdef ANNOTATE_ASAN
-	strand->fake_stack = NULL;
+	strand->fake_stack = strand->rooted = NULL;
 	strand->low = stack->low;
 	strand->size = (size_t)(stack->high - stack->low);
 #endif
@@ -33,6 +64,8 @@ UNINSTRUMENTED void strand_begin(struct strand *self)
 	__sanitizer_finish_switch_fiber(self->fake_stack, &low, &size);
 	came_from->low = low;
 	came_from->size = size;
+	if (came_from->fake_stack)
+		root(came_from);
 #else
 	(void)self;
 #endif
@@ -42,6 +75,10 @@ static UNINSTRUMENTED void depart(struct strand *from, struct strand *to, bool f
 {
 	came_from = from;
 #ifdef ANNOTATE_ASAN
+	if (for_good) {
+		unroot(from);
+		from->fake_stack = NULL;
+	}
 	__sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->low, to->size);
 #else
 	(void)for_good;
@@ -69,8 +106,20 @@ UNINSTRUMENTED void strand_leave(struct strand *from, struct strand *to)
 
 UNINSTRUMENTED void strand_destroy(struct strand *strand)
 {
+#ifdef ANNOTATE_ASAN
+	unroot(strand);
+#endif
 #ifdef ANNOTATE_TSAN
 	__tsan_destroy_fiber(strand->fiber);
+#else
+	(void)strand;
+#endif
+}
+
+UNINSTRUMENTED void strand_forget(struct strand *strand)
+{
+#ifdef ANNOTATE_ASAN
+	unroot(strand);
 #else
 	(void)strand;
 #endif

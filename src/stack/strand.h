@@ -16,6 +16,8 @@ struct strand {
 	void *fake_stack;
 	const void *low;
 	size_t size;
+	void *rooted;     /* the fake stack that a leak check was told of */
+	size_t rooted_size;
 #endif
 #ifdef ANNOTATE_TSAN
 	void *fiber;
@@ -33,6 +35,8 @@ void strand_switch(struct strand *from, struct strand *to);
 _Noreturn void strand_leave(struct strand *from, struct strand *to);
 /* After it has left, from another strand. */
 void strand_destroy(struct strand *strand);
+/* Of a strand that only stood for a stack of somebody else's: it is not used any more. */
+void strand_forget(struct strand *strand);
 
 #else
 
@@ -60,6 +64,11 @@ static inline _Noreturn void strand_leave(struct strand *from, struct strand *to
 }
 
 static inline void strand_destroy(struct strand *strand)
+{
+	(void)strand;
+}
+
+static inline void strand_forget(struct strand *strand)
 {
 	(void)strand;
 }

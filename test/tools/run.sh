@@ -19,9 +19,8 @@ else
 fi
 export BIDE_TEST_SCALE RUNNER SAN CK_DEFAULT_TIMEOUT
 
-# Under an emulator libcheck waits for ever for the process it forked; under memcheck each fork would
-# report its own leaks.
-[ -z "$RUNNER" ] || export CK_FORK="${CK_FORK:-no}"
+# Under memcheck every fork would report the leaks and errors of its parent.
+case $RUNNER in *valgrind*) export CK_FORK="${CK_FORK:-no}" ;; esac
 
 # An allocation that cannot be served must fail as it would without a sanitizer.
 common=allocator_may_return_null=1
