@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * arch/: the switch in each of its forms, and from each to each, without the library on top.
- * Scenarios A1, A3, A4, A8. The unwind entries inside a switch are in test_switch_unwind.c. */
+ * Scenarios A1, A3, A4, A8. The unwind entries inside a switch are in test_switch_unwind.c.
+ * valgrind: skip (it is not told of these stacks) */
 #include "context.h"
 
 #include <fenv.h>
-#include <stdbool.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -642,8 +642,16 @@ static void *trap(void *arg)
 
 static bide_fn *const other_faults[] = { touch_nothing_of_ours, touch_a_guard, trap };
 
+/* memcheck makes an exit status of its own of a wild access that it saw. */
+static bool is_seen_by_memcheck(bide_fn *body)
+{
+	return body == touch_nothing_of_ours && suite_is_under("valgrind");
+}
+
 START_TEST(another_fault_is_not_taken_for_an_overflow)
 {
+	if (is_seen_by_memcheck(other_faults[_i]))
+		return;
 	struct victim victim = { .body = other_faults[_i] };
 	nowhere = (int *)8;
 	struct death death = death_by(die, &victim);
@@ -712,6 +720,8 @@ static void die_with_host(void *arg)
 START_TEST(the_host_s_handler_is_called_as_it_was_installed)
 {
 	const struct host *host = &hosts[_i];
+	if (is_seen_by_memcheck(host->body))
+		return;
 	struct death death = death_by(die_with_host, (void *)(uintptr_t)host);
 	bool is_ours = host->body == overflowing;
 	ck_assert_int_eq(death.signal, 0);
@@ -748,6 +758,8 @@ static void *touch_what_is_mended(void *arg)
 START_TEST(a_handler_of_the_host_s_that_mends_faults_goes_on_doing_so)
 {
 	struct sigaction action = { .sa_sigaction = mend, .sa_flags = SA_SIGINFO }, old;
+	if (suite_is_under("valgrind"))
+		return; /* which has an opinion of its own about such an access */
 	mended = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mendings = 0;
 	ck_assert_int_eq(sigaction(SIGSEGV, &action, &old), 0);
@@ -778,6 +790,8 @@ static void die_the_second_time(void *arg)
 
 START_TEST(a_handler_for_once_is_called_once)
 {
+	if (is_seen_by_memcheck(touch_nothing_of_ours))
+		return;
 	struct death death = death_by(die_the_second_time, NULL);
 	ck_assert_int_eq(death.signal, SIGSEGV);
 	ck_assert_str_eq(death.text, "once\n");
@@ -880,14 +894,19 @@ static bool same_action(const struct sigaction *a, const struct sigaction *b)
 	    same_mask(&a->sa_mask, &b->sa_mask);
 }
 
+/* The place of one that is disabled means nothing. */
+static bool same_alternate(const stack_t *a, const stack_t *b)
+{
+	return a->ss_flags == b->ss_flags &&
+	    (a->ss_flags & SS_DISABLE || (a->ss_sp == b->ss_sp && a->ss_size == b->ss_size));
+}
+
 static void check_same(const struct settings *a, const struct settings *b)
 {
 	ck_assert(same_action(&a->segv, &b->segv) && same_action(&a->bus, &b->bus));
 	ck_assert(same_action(&a->usr1, &b->usr1) && same_action(&a->pipe, &b->pipe));
 	ck_assert(same_action(&a->child, &b->child));
-	ck_assert_ptr_eq(a->alternate.ss_sp, b->alternate.ss_sp);
-	ck_assert_uint_eq(a->alternate.ss_size, b->alternate.ss_size);
-	ck_assert_int_eq(a->alternate.ss_flags, b->alternate.ss_flags);
+	ck_assert(same_alternate(&a->alternate, &b->alternate));
 	ck_assert(same_mask(&a->mask, &b->mask));
 }
 
@@ -988,8 +1007,7 @@ static void *run_and_compare(void *arg)
 	struct settings before = settings();
 	bide_run(meet, arg, NULL, NULL);
 	struct settings after = settings();
-	return (void *)(uintptr_t)(before.alternate.ss_sp == after.alternate.ss_sp &&
-	    before.alternate.ss_flags == after.alternate.ss_flags);
+	return (void *)(uintptr_t)same_alternate(&before.alternate, &after.alternate);
 }
 
 START_TEST(the_last_loop_puts_back_what_the_first_one_found)
@@ -1026,7 +1044,8 @@ START_TEST(what_cannot_be_installed_is_an_error_and_nothing_is_changed)
 	bide_fault(NULL);
 	struct settings after = settings();
 	check_same(&before, &after);
-	ck_assert_int_le(count_mappings(), mappings + 2);
+	if (suite_is_native())
+		ck_assert_int_le(count_mappings(), mappings + 2);
 	run_real(nothing_much, NULL);
 	sigaltstack(&original.alternate, NULL);
 }

@@ -338,9 +338,10 @@ START_TEST(a_thousand_runs_leave_nothing)
 	}
 	ck_assert_int_eq(count_fds(), fds);
 	ck_assert_int_eq(count_threads(), threads);
-	ck_assert_int_le(count_mappings(), mappings + 2);
-	if (suite_is_native())
+	if (suite_is_native()) {
+		ck_assert_int_le(count_mappings(), mappings + 2);
 		ck_assert_int_le(resident_kib(), resident + 512);
+	}
 }
 END_TEST
 
@@ -503,8 +504,18 @@ static void at_exit(void)
 	fprintf(stderr, "exit handler %d %.1f\n", (int)frame[1], 0.5);
 }
 
+/* Asked by a leak checker. On exit() in a task it takes that task's stack for the thread's, and what only
+ * the thread's own stack refers to for lost. */
+static bool exits_in_a_task;
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+	return exits_in_a_task;
+}
+
 static void *exit_in_a_task(void *arg)
 {
+	exits_in_a_task = true;
 	must_spawn(forever_sleeper, NULL);
 	must(bide_yield() == 0);
 	atexit(at_exit);

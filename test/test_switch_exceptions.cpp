@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <sys/resource.h>
@@ -92,14 +93,25 @@ void *catch_in_coro(void *arg)
 	return nullptr;
 }
 
-// Handlers end in the order in which they began, as they would without tasks: a task must not be
-// suspended in one while another task enters and leaves its own, since the C++ library counts the
-// exceptions that are being handled per thread.
 void *spawn_catchers(void *)
 {
 	job alone = { 100, false };
 	bide_join(bide_spawn(catch_in_task, &alone), nullptr);
 	check("an exception is caught in the task that threw it, across yields", alone.is_right);
+
+	job jobs[8];
+	bide_task *tasks[8];
+	bool all = true;
+	for (int i = 0; i < 8; i++) {
+		jobs[i] = { i * 1000, false };
+		tasks[i] = bide_spawn(catch_in_task, &jobs[i]);
+	}
+	for (int i = 0; i < 8; i++) {
+		bide_join(tasks[i], nullptr);
+		all &= jobs[i].is_right;
+	}
+	check("eight tasks are suspended in their handlers, each in its own", all);
+	check("no exception is left over", std::uncaught_exceptions() == 0 && !std::current_exception());
 	return nullptr;
 }
 

@@ -104,7 +104,7 @@ BIDE_API void *bide_fail(int err);
 
 /* Ends the running task as if its body had returned `value`, from any depth of calls; the frames
  * between are left as longjmp() would leave them. Outside a task it ends the process by abort(). */
-BIDE_API BIDE_NORETURN void bide_exit(void *value);
+BIDE_NORETURN BIDE_API void bide_exit(void *value);
 
 /* Registers fn(arg) to run when the task ends, however it ends: last registered first, still on the
  * task's stack, shielded from cancellation, so that it may call [S] functions.

@@ -36,18 +36,31 @@ void task_give_handle_back(struct await_task *task)
 	}
 }
 
-static inline int wait_for_end(struct await_task *task, struct task *self)
+static int hand_out(struct await_task *task, bide_result *out)
 {
-	if (task->done.is_done)
-		return 0;
-	if (task_waits_for(task, await_task_of(self))) {
-		errno = EDEADLK;
-		return -1;
-	}
-	return future_await(self, &task->done, WAIT_JOIN, task, NULL);
+	if (out)
+		*out = (bide_result){ task->done.value, task->done.err };
+	task_give_handle_back(task);
+	return 0;
 }
 
-CONTEXT_RETURNS_BY_JUMP int bide_join(bide_task *handle, bide_result *out)
+/* Always parks, but for an error: apart from bide_join() because of how it returns. Drops the reference
+ * that bide_join() holds. */
+static CONTEXT_RETURNS_BY_JUMP __attribute__((noinline)) int join_running(struct await_task *task,
+    struct task *self, bide_result *out)
+{
+	int result = -1;
+	if (task_waits_for(task, await_task_of(self)))
+		errno = EDEADLK;
+	else
+		result = future_await(self, &task->done, WAIT_JOIN, task, NULL);
+	if (result == 0)
+		hand_out(task, out);
+	task_drop(task);
+	return result;
+}
+
+int bide_join(bide_task *handle, bide_result *out)
 {
 	if (!task_current()) {
 		errno = EPERM;
@@ -56,14 +69,11 @@ CONTEXT_RETURNS_BY_JUMP int bide_join(bide_task *handle, bide_result *out)
 	struct await_task *task = task_resolve_joinable(handle);
 	if (!task)
 		return -1;
-	task_hold(task);
+	task_hold(task); /* the checkpoint may let others run, and they the task go */
 	struct task *self = checkpoint();
-	int result = self ? wait_for_end(task, self) : -1;
-	if (result == 0) {
-		if (out)
-			*out = (bide_result){ task->done.value, task->done.err };
-		task_give_handle_back(task);
-	}
+	if (self && !task->done.is_done)
+		return join_running(task, self, out);
+	int result = self ? hand_out(task, out) : -1;
 	task_drop(task);
 	return result;
 }

@@ -14,17 +14,21 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 
 /* ---- which kind --------------------------------------------------------------------------------- */
 
 static pthread_once_t probe_once = PTHREAD_ONCE_INIT;
 static enum stack_guard guard_kind;
 
-/* True if the kernel refuses to read a path from there: tells without a fault whether a page can be
- * read. An emulator may accept the advice and do nothing. */
-static bool is_unreadable(const char *page)
+/* True if the kernel refuses to make a page readable: told without a fault, and without a path or a
+ * buffer there, which memcheck would look at itself. An emulator may accept either advice and do
+ * nothing. */
+static bool is_unreadable(char *page, size_t size)
 {
-	return access(page, F_OK) < 0 && errno == EFAULT;
+	return madvise(page, size, MADV_POPULATE_READ) < 0 && errno == EFAULT;
 }
 
 static void probe(void)
@@ -34,7 +38,7 @@ static void probe(void)
 	guard_kind = STACK_GUARD_PROTECT;
 	char *page = mmap(NULL, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page != MAP_FAILED) {
-		if (madvise(page, page_size, MADV_GUARD_INSTALL) == 0 && is_unreadable(page))
+		if (madvise(page, page_size, MADV_GUARD_INSTALL) == 0 && is_unreadable(page, page_size))
 			guard_kind = STACK_GUARD_ADVICE;
 		munmap(page, page_size);
 	}

@@ -23,10 +23,10 @@
 static const int signals[] = { SIGSEGV, SIGBUS };
 #define SIGNALS 2
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over the next two, not for the handler */
+/* Written under the lock and only while nobody watches; so the handler reads without. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned watches;
 static struct sigaction before[SIGNALS];
-
 static overflow_finder *find_victim;
 static size_t guard_size;
 
@@ -198,11 +198,12 @@ static void restore(int index)
 		system_sigaction(signals[index], &before[index], NULL);
 }
 
-static int install(void)
+static int install(overflow_finder *finder)
 {
 	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	sigemptyset(&action.sa_mask);
-	modules_note();
+	find_victim = finder;
+	guard_size = stack_guard_size();
 	for (int i = 0; i < SIGNALS; i++) {
 		if (system_sigaction(signals[i], NULL, &before[i]) == 0 &&
 		    system_sigaction(signals[i], &action, NULL) == 0)
@@ -218,10 +219,9 @@ static int install(void)
 
 static int join(overflow_finder *finder)
 {
+	modules_note();
 	pthread_mutex_lock(&lock);
-	find_victim = finder;
-	guard_size = stack_guard_size();
-	int result = watches == 0 ? install() : 0;
+	int result = watches == 0 ? install(finder) : 0;
 	if (result == 0)
 		watches++;
 	pthread_mutex_unlock(&lock);

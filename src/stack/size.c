@@ -13,18 +13,22 @@
 #endif
 
 /* The deepest path of the library itself that a task without a body of its own can be on (bide_join(),
- * a spawn that maps a slab), and the symbol look-up of lazy binding without the registers it saves;
+ * a spawn that maps a slab), and the symbol look-up of lazy binding without the registers it saves.
  * test/test_stack_size.c measures both. */
-#define FRAME_UNTOLD 5120 /* MINSIGSTKSZ of the port that has the largest */
-
 #define NEED_OWN 1024
 #define NEED_LOOKUP 1024
+
+#define FRAME_UNTOLD 5120 /* MINSIGSTKSZ of the port that has the largest */
 
 /* All registers, vector registers with them: it grows with the processor, so the kernel tells. */
 size_t stack_signal_frame(void)
 {
-	size_t told = getauxval(AT_MINSIGSTKSZ);
-	return told ? told : FRAME_UNTOLD;
+	long told = (long)getauxval(AT_MINSIGSTKSZ);
+#ifdef _SC_MINSIGSTKSZ
+	if (told <= 0)
+		told = sysconf(_SC_MINSIGSTKSZ); /* an older kernel; the C library asks the processor */
+#endif
+	return told > 0 ? (size_t)told : FRAME_UNTOLD;
 }
 
 /* A signal may strike in the middle of a first call through the procedure linkage table, which saves

@@ -13,8 +13,8 @@
 /* A slot is in use, or in one of the two chains. One byte a slot, and no word in the stacks
  * themselves: a million of them are dear, and a cold one stays cold. */
 struct stack_slab {
+	struct link all;         /* in class.slabs; first, for leak checkers that know only beginnings */
 	struct stack_class *class;
-	struct link all;         /* in class.slabs */
 	struct link may_be_warm; /* in class.may_be_warm, if it has a warm slot, or had one lately */
 	struct link may_be_cold;
 	char *start;

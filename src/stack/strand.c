@@ -3,6 +3,18 @@
  * that switches must not be instrumented itself. */
 #include "stack/strand.h"
 
+__thread struct exceptions *thread_exceptions;
+
+/* Weak: without a C++ library there is nothing to keep. */
+extern struct exceptions *__cxa_get_globals(void) __attribute__((weak));
+
+struct exceptions *exceptions_find(void)
+{
+	static __thread struct exceptions none;
+	thread_exceptions = __cxa_get_globals ? __cxa_get_globals() : &none;
+	return thread_exceptions;
+}
+
 #if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
 
 #define UNINSTRUMENTED __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
@@ -90,15 +102,24 @@ static UNINSTRUMENTED void depart(struct strand *from, struct strand *to, bool f
 	(void)to;
 }
 
-UNINSTRUMENTED void strand_switch(struct strand *from, struct strand *to)
+static UNINSTRUMENTED void switch_annotated(struct strand *from, struct strand *to)
 {
 	depart(from, to, false);
 	context_switch(&from->context, &to->context);
 	strand_begin(from);
 }
 
+UNINSTRUMENTED void strand_switch(struct strand *from, struct strand *to)
+{
+	if (is_handling_exceptions())
+		strand_switch_in_handler(from, to);
+	else
+		switch_annotated(from, to);
+}
+
 UNINSTRUMENTED void strand_leave(struct strand *from, struct strand *to)
 {
+	exceptions_abandon();
 	depart(from, to, true);
 	context_switch(&from->context, &to->context);
 	__builtin_unreachable();
@@ -125,4 +146,19 @@ UNINSTRUMENTED void strand_forget(struct strand *strand)
 #endif
 }
 
+#else
+
+static inline void switch_annotated(struct strand *from, struct strand *to)
+{
+	context_switch_inline(&from->context, &to->context);
+}
+
 #endif
+
+__attribute__((noinline)) void strand_switch_in_handler(struct strand *from, struct strand *to)
+{
+	struct exceptions *exceptions = thread_exceptions, own = *exceptions;
+	*exceptions = (struct exceptions){ NULL, 0 };
+	switch_annotated(from, to);
+	*exceptions = own;
+}

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/check.h"
 #include "context.h"
 #include "stack/annotate.h"
 #include "stack/stack.h"
@@ -23,6 +24,34 @@ struct strand {
 	void *fiber;
 #endif
 };
+
+/* What the C++ library counts per thread and means per stack: the exceptions being handled, and those
+ * on their way (Itanium C++ ABI, 2.2.2). A strand that is suspended meanwhile keeps its own. */
+struct exceptions {
+	void *handled;
+	unsigned uncaught;
+};
+
+extern __thread struct exceptions *thread_exceptions; /* NULL: not asked for yet */
+struct exceptions *exceptions_find(void);
+
+static inline bool is_handling_exceptions(void)
+{
+	const struct exceptions *exceptions = thread_exceptions;
+	if (unlikely(!exceptions))
+		exceptions = exceptions_find();
+	return exceptions->handled || exceptions->uncaught;
+}
+
+/* A strand that ends inside a handler leaves nothing of it to others. */
+static inline void exceptions_abandon(void)
+{
+	if (unlikely(is_handling_exceptions()))
+		*thread_exceptions = (struct exceptions){ NULL, 0 };
+}
+
+/* strand_switch() for that case. */
+void strand_switch_in_handler(struct strand *from, struct strand *to);
 
 #if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
 
@@ -54,11 +83,15 @@ static inline void strand_begin(struct strand *self)
 
 static inline __attribute__((always_inline)) void strand_switch(struct strand *from, struct strand *to)
 {
-	context_switch_inline(&from->context, &to->context);
+	if (unlikely(is_handling_exceptions()))
+		strand_switch_in_handler(from, to);
+	else
+		context_switch_inline(&from->context, &to->context);
 }
 
 static inline _Noreturn void strand_leave(struct strand *from, struct strand *to)
 {
+	exceptions_abandon();
 	context_switch_inline(&from->context, &to->context);
 	__builtin_unreachable();
 }

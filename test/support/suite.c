@@ -56,6 +56,12 @@ bool suite_is_native(void)
 	return !is_set("RUNNER") && !is_set("SAN");
 }
 
+bool suite_is_under(const char *runner)
+{
+	const char *text = getenv("RUNNER");
+	return text && strstr(text, runner);
+}
+
 int suite_scaled_down(int count, int least)
 {
 	int scaled = count / suite_scale();

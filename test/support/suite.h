@@ -36,6 +36,9 @@ int suite_scale(void);
 /* False under an emulator, memcheck or a sanitizer: there limits of memory mean something else. */
 bool suite_is_native(void);
 
+/* Whether programs are run by the emulator, or tool, of this name. */
+bool suite_is_under(const char *runner);
+
 /* Work that need not be done in full where everything is slow: count, or count / scale, at least
  * `least`. */
 int suite_scaled_down(int count, int least);
