@@ -253,7 +253,7 @@ VIRTUAL_TEST(a_coroutine_reads_from_a_descriptor_as_its_task_would)
 	bide_task *task = must_spawn(read_through_a_coroutine, NULL);
 	for (int i = 0; i < 3; i++) {
 		settle();
-		ck_assert_int_eq(write(fds[1], "abc" + i, 1), 1);
+		ck_assert_int_eq(write(fds[1], &"abc"[i], 1), 1);
 	}
 	settle();
 	bide_close(fds[1]);

@@ -309,7 +309,9 @@ static void *ghosts(void *arg)
 	replace(old[0], new, &fd_kinds[0]);
 	struct io io = { .fd = new[0] };
 	bide_task *reader = io_start(io_recv, &io);
-	must(bide_sleep(2 * DOUBT_NS) == 0);
+	do
+		must(bide_sleep(2 * DOUBT_NS) == 0);
+	while (!list_is_empty(&loop_current->descriptors.doubted));
 	int tries = counted.recv;
 	for (int i = 0; i < 100; i++) {
 		must_write(old[1], "g", 1);

@@ -303,7 +303,7 @@ END_TEST
 static int call_accept(void) { return system_accept(-1, NULL, NULL); }
 static int call_bind(void) { return system_bind(-1, NULL, 0); }
 static int call_connect(void) { return system_connect(-1, NULL, 0); }
-static int call_epoll_ctl(void) { return system_epoll_ctl(-1, EPOLL_CTL_ADD, -1, NULL); }
+static int call_epoll_ctl(void) { return system_epoll_ctl(-1, EPOLL_CTL_ADD, -1, &(struct epoll_event){ 0 }); }
 static int call_epoll_create(void) { return system_epoll_create(); }
 static int call_eventfd(void) { return system_eventfd(); }
 static int call_fcntl(void) { return system_fcntl(-1, F_GETFL, 0); }

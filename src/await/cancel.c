@@ -33,8 +33,9 @@ int bide_uncancel(void)
 		return -1;
 	if (task->cancel_count > 0 && --task->cancel_count == 0) {
 		task->cancel_reason = NULL;
-		task->task.was_interrupted = 0;
 		interrupt_update(task);
+		if (!task->task.interrupt) /* else a scope's turn comes: it claims the call that failed */
+			task->task.was_interrupted = 0;
 	}
 	return (int)task->cancel_count;
 }

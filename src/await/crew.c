@@ -27,8 +27,12 @@ static void note_outcome(struct crew *crew, int index)
 		return;
 	crew->failed++;
 	crew->last_err = err;
-	if (!crew->first_err)
+	/* Those that had ended before came in the order of the arguments. */
+	uint64_t number = crew->members[index].task->end_number;
+	if (!crew->first_err || number < crew->first_number) {
 		crew->first_err = err;
+		crew->first_number = number;
+	}
 }
 
 static void member_done(struct observer *observer, struct future *future)

@@ -22,6 +22,7 @@ struct crew {
 	int pending;    /* members that have not ended */
 	int failed;     /* members that have failed */
 	int first_err;  /* of those, the first in time; a cancel is no failure */
+	uint64_t first_number; /* the end_number of that one */
 	int last_err;
 	int winner;     /* the first member that returned, -1: none yet */
 	bool wakes_always; /* at each end; else at the last one, and at a failure if fails_fast */

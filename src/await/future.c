@@ -20,11 +20,13 @@ struct future *future_resolve(const bide_future *public_future)
 		errno = EINVAL;
 		return NULL;
 	}
-	if (!loop_current || (future->loop && future->loop != loop_current)) {
+	if (!loop_current || (future->loop &&
+	    (future->loop != loop_current || future->run != run_of(loop_current)->serial))) {
 		errno = EPERM;
 		return NULL;
 	}
 	future->loop = loop_current;
+	future->run = run_of(loop_current)->serial;
 	return future;
 }
 
@@ -49,11 +51,19 @@ void observer_leave(struct observer *observer)
 		link_remove(&observer->wait.link);
 }
 
+void future_mark_taken(struct future *future)
+{
+	future->is_taken = true;
+	if (future->of_task)
+		future->of_task->is_outcome_read = true;
+}
+
 static void tell_one(struct future *future, struct wait *wait, void *value, int err, int status)
 {
 	if (wait->task) {
 		/* On its way it is taken: whoever destroys the future right after does not drop it. */
-		future->is_taken |= future->is_done && (wait->events & FUTURE_TAKES);
+		if (future->is_done && (wait->events & FUTURE_TAKES))
+			future_mark_taken(future);
 		wait->events |= FUTURE_TOLD;
 		wait->slot = value;
 		wait->detail = err;
@@ -120,30 +130,6 @@ int bide_future_cancel(bide_future *future)
 	return complete_by_user(future, NULL, ECANCELED);
 }
 
-static void report_unread_future(struct future *future)
-{
-	run_report(run_of(future->loop), BIDE_REPORT_FAILURE,
-	    "a future failed with errno %d (%s) and nobody read it", future->err, strerror(future->err));
-}
-
-int bide_future_destroy(bide_future *public_future)
-{
-	struct future *future = (struct future *)public_future;
-	if (!future || future->of_task)
-		return fail_with(EINVAL);
-	if (future->loop && !future_resolve(public_future))
-		return -1;
-	future_forget_callbacks(future);
-	tell_all(future, NULL, 0, EPIPE);
-	struct future old = *future;
-	memset(public_future, 0, sizeof *public_future);
-	if (old.is_done && !old.is_taken && old.err && old.err != ECANCELED)
-		report_unread_future(&old);
-	if (old.is_done && !old.is_taken && !old.err && old.drop)
-		old.drop(old.value);
-	return 0;
-}
-
 /* ---- getting ----------------------------------------------------------------------------------- */
 
 bool bide_future_done(const bide_future *public_future)
@@ -154,9 +140,7 @@ bool bide_future_done(const bide_future *public_future)
 
 static void take(struct future *future, bide_result *out)
 {
-	future->is_taken = true;
-	if (future->of_task)
-		future->of_task->is_outcome_read = true;
+	future_mark_taken(future);
 	if (out)
 		*out = (bide_result){ future->value, future->err };
 }
@@ -187,13 +171,11 @@ CONTEXT_RETURNS_BY_JUMP int future_await(struct task *self, struct future *futur
 
 int bide_await(bide_future *public_future, bide_result *out)
 {
-	if (!task_current())
-		return fail_with(EPERM);
+	struct task *self = checkpoint(); /* first: it may let others run, who destroy futures */
+	if (!self)
+		return -1;
 	struct future *future = future_resolve(public_future);
 	if (!future)
-		return -1;
-	struct task *self = checkpoint();
-	if (!self)
 		return -1;
 	if (future->is_done) {
 		take(future, out);
@@ -203,13 +185,7 @@ int bide_await(bide_future *public_future, bide_result *out)
 		return future_await(self, future, WAIT_FUTURE, future, out);
 	if (task_waits_for(future->of_task, await_task_of(self)))
 		return fail_with(EDEADLK);
-	struct await_task *task = future->of_task;
-	task_hold(task);
-	int result = future_await(self, future, WAIT_JOIN, task, out);
-	if (result == 0)
-		task->is_outcome_read = true;
-	task_drop(task);
-	return result;
+	return future_await(self, future, WAIT_JOIN, future->of_task, out);
 }
 
 bide_future *bide_task_future(bide_task *handle)
@@ -220,11 +196,12 @@ bide_future *bide_task_future(bide_task *handle)
 
 /* ---- callbacks --------------------------------------------------------------------------------- */
 
-/* Waits in the future's queue, then in the ready queue. */
+/* Waits in the future's queue, then in the ready queue. One of a task's future keeps the task's record. */
 struct done_callback {
 	struct observer observer;
 	struct entry entry;
 	struct link of_future; /* in future.callbacks */
+	struct link of_run;    /* in run.done_callbacks */
 	struct future *future;
 	bide_done_fn *fn;
 	void *arg;
@@ -233,15 +210,25 @@ struct done_callback {
 static void callback_free(struct done_callback *callback)
 {
 	link_remove(&callback->of_future);
+	link_remove(&callback->of_run);
 	memory_free(callback->future->loop->memory, callback, sizeof *callback);
+}
+
+static void let_go(struct future *future)
+{
+	if (future->of_task)
+		task_drop(future->of_task);
 }
 
 static void callback_run(struct entry *entry)
 {
 	struct done_callback *callback = container_of(entry, struct done_callback, entry);
 	struct done_callback copy = *callback;
+	struct await_task *kept = copy.future->of_task; /* fn may destroy a user's future */
 	callback_free(callback);
 	copy.fn((bide_future *)copy.future, copy.arg);
+	if (kept)
+		task_drop(kept);
 }
 
 static void callback_due(struct observer *observer, struct future *future)
@@ -265,6 +252,11 @@ int bide_on_done(bide_future *public_future, bide_done_fn *fn, void *arg)
 	callback->fn = fn;
 	callback->arg = arg;
 	list_push_tail(&future->callbacks, &callback->of_future);
+	list_push_tail(&run_of(future->loop)->done_callbacks, &callback->of_run);
+	if (future->of_task)
+		task_hold(future->of_task);
+	callback->entry.link.next = NULL;
+	callback->observer.wait.link.next = NULL;
 	if (future->is_done)
 		callback_due(&callback->observer, future);
 	else
@@ -274,9 +266,12 @@ int bide_on_done(bide_future *public_future, bide_done_fn *fn, void *arg)
 
 static void callback_withdraw(struct done_callback *callback)
 {
+	struct loop *loop = callback->future->loop;
 	observer_leave(&callback->observer);
 	if (link_is_linked(&callback->entry.link))
-		ready_remove(&callback->future->loop->ready, &callback->entry);
+		ready_remove(&loop->ready, &callback->entry);
+	else if (loop->handed == &callback->entry)
+		loop->handed = NULL;
 	callback_free(callback);
 }
 
@@ -292,14 +287,48 @@ int bide_off_done(bide_future *public_future, bide_done_fn *fn, void *arg)
 		if (callback->fn != fn || callback->arg != arg)
 			continue;
 		callback_withdraw(callback);
+		let_go(future);
 		return 1;
 	}
 	return 0;
 }
 
-void future_forget_callbacks(struct future *future)
+static void forget_callbacks(struct future *future)
 {
 	struct link *link;
 	while ((link = list_head(&future->callbacks)))
 		callback_withdraw(container_of(link, struct done_callback, of_future));
+}
+
+/* ---- the end ------------------------------------------------------------------------------------ */
+
+static void report_unread_future(struct future *future)
+{
+	run_report(run_of(future->loop), BIDE_REPORT_FAILURE,
+	    "a future failed with errno %d (%s) and nobody read it", future->err, strerror(future->err));
+}
+
+int bide_future_destroy(bide_future *public_future)
+{
+	struct future *future = (struct future *)public_future;
+	if (!future || future->of_task)
+		return fail_with(EINVAL);
+	if (future->loop && !future_resolve(public_future))
+		return -1;
+	forget_callbacks(future);
+	tell_all(future, NULL, 0, EPIPE);
+	struct future old = *future;
+	memset(public_future, 0, sizeof *public_future);
+	if (old.is_done && !old.is_taken && old.err && old.err != ECANCELED)
+		report_unread_future(&old);
+	if (old.is_done && !old.is_taken && !old.err && old.drop)
+		old.drop(old.value);
+	return 0;
+}
+
+void done_callbacks_free(struct run *run)
+{
+	struct link *link;
+	while ((link = list_pop_head(&run->done_callbacks)))
+		memory_free(run->loop.memory, container_of(link, struct done_callback, of_run), sizeof(struct done_callback));
 }

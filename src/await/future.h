@@ -21,6 +21,7 @@ struct future {
 	void *value;
 	void (*drop)(void *value);
 	struct loop *loop;          /* NULL until somebody uses it */
+	uint64_t run;               /* the serial number of the loop's run: another may get its address */
 	struct await_task *of_task; /* whose completion it is; NULL: a user's */
 	int err;
 	bool is_done;
@@ -60,7 +61,11 @@ int future_await(struct task *self, struct future *future, enum wait_kind kind, 
 /* The future of a public call's argument; NULL with EINVAL or EPERM. Binds it to the loop. */
 struct future *future_resolve(const bide_future *future);
 
-/* At a run's end, for callbacks that will never run. */
-void future_forget_callbacks(struct future *future);
+/* Somebody has, or is on the way to have, its result. */
+void future_mark_taken(struct future *future);
+
+/* At a run's end, for callbacks that will never run. Futures are not looked at: their memory may be gone. */
+struct run;
+void done_callbacks_free(struct run *run);
 
 #endif

@@ -79,7 +79,7 @@ static int wait_until(struct crew *crew, bide_time deadline)
 {
 	if (crew->pending == 0)
 		return 0;
-	if (deadline <= loop_now(crew->self->loop))
+	if (!crew->self->interrupt && deadline <= loop_now(crew->self->loop))
 		return ETIMEDOUT;
 	int status = crew_wait(crew, deadline);
 	if (status)

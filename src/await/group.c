@@ -50,7 +50,7 @@ static void cancel_group(struct group *group, const char *reason)
 static void note_failure(struct group *group, int err)
 {
 	if (group->failure_count < FAILURES_KEPT)
-		group->failures[group->failure_count] = (uint16_t)err;
+		group->failures[group->failure_count] = err;
 	group->failure_count++;
 	if (!(group->flags & BIDE_KEEP_GOING))
 		cancel_group(group, "another child of its group failed");
@@ -232,6 +232,8 @@ static bide_task *await_start(struct task *self, struct child *child, void **sta
 {
 	struct await_task *task = child->task;
 	bide_task *handle = handle_of(task);
+	if (self->interrupt) /* since it stood in line for room */
+		return (void *)interrupted(self);
 	struct start start = { .wait = wait_begin(self, NULL, WAIT_GROUP, NULL) };
 	child->start = &start;
 	task_hold(task);
@@ -252,11 +254,11 @@ static bide_task *await_start(struct task *self, struct child *child, void **sta
 bide_task *bide_group_start(bide_group *public_group, bide_fn *fn, void *arg,
     const bide_task_attr *attr, void **started)
 {
+	struct task *self = checkpoint(); /* first: it may let others run, who leave groups */
+	if (!self)
+		return NULL;
 	struct group *group = resolve_group(public_group);
 	if (!group)
-		return NULL;
-	struct task *self = checkpoint();
-	if (!self)
 		return NULL;
 	struct child *child = spawn_when_there_is_room(group, fn, arg, attr, __builtin_return_address(0));
 	return child ? await_start(self, child, started) : NULL;
@@ -310,7 +312,7 @@ int bide_group_next(bide_group *public_group, bide_task **handle, bide_result *o
 			tell_of(container_of(link, struct child, link), handle, out);
 			return 0;
 		}
-		if (group->alive == 0)
+		if (group->alive == 0 && group->spawners == 0)
 			return fail_with(ECHILD);
 		wait_begin(self, NULL, WAIT_GROUP, group);
 		int status = park(self, BIDE_NEVER);

@@ -22,7 +22,7 @@ struct group {
 	unsigned flags;
 	unsigned failure_count;
 	bool is_canceled;          /* no child is spawned any more */
-	uint16_t failures[FAILURES_KEPT];
+	int32_t failures[FAILURES_KEPT];
 };
 
 _Static_assert(sizeof(struct group) <= sizeof(bide_group), "bide_group.opaque");

@@ -26,6 +26,7 @@ static int err_of(const struct await_task *task, const void *value)
 static void conclude(struct await_task *task, void *value, int err)
 {
 	struct run *run = run_of(task->task.loop);
+	task->end_number = ++run->ends;
 	future_complete(&task->done, value, err);
 	if (task->child)
 		group_child_ended(task->child);
@@ -48,7 +49,7 @@ static void finish(struct await_task *task, void *value)
 	if (unlikely(task->scope != NULL))
 		scopes_abandon(task);
 	if (unlikely(task->held_locks > 0))
-		task->locks_abandoned(task);
+		run_of(task->task.loop)->locks->abandoned(task);
 	conclude(task, value, err);
 }
 

@@ -18,18 +18,23 @@ struct race {
 	void *const *args;
 	int count;
 	int started;
-	int failed_at_start; /* how many had failed when the latest one was started */
 	bide_time stagger;
 	bide_time next_start;
 	int spawn_err;
 };
 
-/* The next one's turn: the first, after the stagger, or because one has failed since. */
+/* Nobody has won: so if it has ended, it has failed. */
+static bool latest_has_ended(const struct race *race)
+{
+	const struct crew *crew = &race->crew;
+	return crew->count == 0 || crew->members[crew->count - 1].task->done.is_done;
+}
+
+/* The next one's turn: the first, after the stagger, or because the one before it has failed. */
 static bool is_next_due(const struct race *race)
 {
 	return race->started < race->count && !race->spawn_err &&
-	    (race->crew.pending == 0 || race->crew.failed > race->failed_at_start ||
-	    loop_now(race->crew.self->loop) >= race->next_start);
+	    (latest_has_ended(race) || loop_now(race->crew.self->loop) >= race->next_start);
 }
 
 static void start_next(struct race *race, void *site)
@@ -41,7 +46,6 @@ static void start_next(struct race *race, void *site)
 		return;
 	}
 	crew_add(&race->crew, task);
-	race->failed_at_start = race->crew.failed;
 	race->next_start = time_add(loop_now(race->crew.self->loop), race->stagger);
 }
 

@@ -46,12 +46,13 @@ struct await_task {
 
 	/* The outcome. */
 	struct future done;      /* its completion */
+	uint64_t end_number;     /* how many of the run had ended with it */
 	int fail_err;            /* what bide_fail() was told */
 	bool is_outcome_read;
 
 	/* Cancellation (cancel.c, scope.c). */
 	unsigned cancel_count;
-	unsigned shield_depth;   /* > 0: the task is ending, nothing interrupts it */
+	unsigned shield_depth;   /* > 0: the task is ending, its cancel requests do not interrupt it */
 	const char *cancel_reason;
 	struct scope *scope;     /* the innermost one */
 	struct timer scope_timer; /* armed for the nearest deadline in force; pledged */
@@ -63,9 +64,17 @@ struct await_task {
 	struct local *locals;
 
 	unsigned held_locks;       /* mutexes; counted by the layer sync */
-	void (*locks_abandoned)(struct await_task *task); /* called if it ends with held_locks > 0 */
+	uintptr_t held_addresses;  /* of all of them, xor */
 
 	struct bide_coro *coro;    /* the innermost one that runs in this task */
+};
+
+/* What the layer sync, above, knows of locks. */
+struct lock_hooks {
+	/* A task ends with held_locks > 0. */
+	void (*abandoned)(struct await_task *task);
+	/* Who holds what a task waits for; NULL: nobody, or that is not known. */
+	const struct await_task *(*holder)(enum wait_kind kind, const void *object);
 };
 
 /* A bide_run(), in LOOP_ROOM_AWAIT of its loop. */
@@ -80,8 +89,11 @@ struct run {
 	bool is_main_done;
 	bool is_deadlocked;
 	unsigned deadlock_rounds;
+	uint64_t ends;           /* tasks that have ended, ever */
 	struct list soons;       /* callbacks of bide_call_soon that have not run */
+	struct list done_callbacks; /* of bide_on_done, likewise */
 	struct sites sites;      /* where stacks are painted */
+	const struct lock_hooks *locks; /* NULL: no lock was ever taken or waited for */
 	struct sweep sweep;
 	struct overflow_watch overflow_watch;
 	bide_time limit_reported_at; /* real time */

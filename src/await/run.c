@@ -56,6 +56,16 @@ struct deadlock_text {
 	size_t length;
 };
 
+__attribute__((format(printf, 2, 3))) static void append(struct deadlock_text *out, const char *format, ...)
+{
+	va_list args;
+	if (out->length >= sizeof out->text)
+		return;
+	va_start(args, format);
+	out->length += (size_t)vsnprintf(out->text + out->length, sizeof out->text - out->length, format, args);
+	va_end(args);
+}
+
 static void describe_waiter(void *record, void *arg)
 {
 	struct await_task *task = record;
@@ -67,10 +77,14 @@ static void describe_waiter(void *record, void *arg)
 	object[0] = '\0';
 	if (wait->kind == WAIT_JOIN)
 		task_label(wait->object, object);
-	int written = snprintf(out->text + out->length, sizeof out->text - out->length,
-	    "; task %s waits for %s%s%s", task_label(task, label), wait_kind_names[wait->kind],
+	else if (wait->object)
+		snprintf(object, sizeof object, "%p", wait->object);
+	append(out, "; task %s waits for %s%s%s", task_label(task, label), wait_kind_names[wait->kind],
 	    object[0] ? " " : "", object);
-	out->length += (size_t)written;
+	const struct lock_hooks *locks = out->run->locks;
+	const struct await_task *holder = locks ? locks->holder(wait->kind, wait->object) : NULL;
+	if (holder)
+		append(out, ", held by task %s", task_label(holder, label));
 }
 
 static void fail_wait(void *record, void *arg)
@@ -156,7 +170,6 @@ static void free_record(void *record, void *arg)
 	} else if (task->task.state != TASK_CREATED) {
 		strand_destroy(&task->task.strand);
 	}
-	future_forget_callbacks(&task->done);
 	child_free(task);
 	deferred_free(task);
 	locals_free(task);
@@ -228,6 +241,7 @@ static int init_loop(struct run *run)
 		.deadlocked = deadlocked,
 	};
 	list_init(&run->soons);
+	list_init(&run->done_callbacks);
 	if (loop_init(&run->loop, &settings) < 0)
 		return -1;
 	if (!(run->config.flags & BIDE_NO_SIGNALS) && overflow_watch(&run->overflow_watch, find_victim) < 0) {
@@ -246,6 +260,7 @@ static void destroy_run(struct run *run)
 {
 	timers_abandon(run);
 	soons_free(run);
+	done_callbacks_free(run);
 	slab_each(&run->loop.tasks, free_record, run);
 	sites_destroy(run);
 	loop_current = NULL;

@@ -21,8 +21,6 @@ static struct scope *source_from(const struct await_task *task, struct scope *in
 {
 	struct scope *source = NULL;
 	*is_shielded = task->shield_depth > 0;
-	if (*is_shielded)
-		return NULL;
 	for (struct scope *scope = innermost; scope; scope = scope->outer) {
 		if (scope->is_expired || scope->is_canceled)
 			source = scope;
@@ -68,7 +66,7 @@ static bide_time nearest_deadline(const struct await_task *task)
 static void timer_update(struct await_task *task)
 {
 	struct timers *timers = &task->task.loop->timers;
-	bide_time nearest = task->shield_depth > 0 ? BIDE_NEVER : nearest_deadline(task);
+	bide_time nearest = nearest_deadline(task);
 	if (timer_is_armed(&task->scope_timer) && task->scope_timer.node.key == nearest)
 		return;
 	timer_disarm(timers, &task->scope_timer);
@@ -130,6 +128,16 @@ int scope_enter(struct scope *scope, struct await_task *task, bide_time deadline
 	return 0;
 }
 
+/* What has expired unnoticed: the scope itself, for bide_scope_expired(); and, when a shield goes, what it
+ * kept away, so that the next call fails. */
+static void note_on_leaving(struct scope *scope, struct await_task *task)
+{
+	if (scope->is_shield)
+		note_expired(task, loop_now(task->task.loop));
+	else if (scope->deadline != BIDE_NEVER && !scope->is_expired)
+		scope->is_expired = scope->deadline <= loop_now(task->task.loop);
+}
+
 /* A call that failed inside is claimed by this scope if this scope was the reason; else whoever is
  * outside may. */
 int scope_leave(struct scope *scope, struct await_task *task)
@@ -140,6 +148,7 @@ int scope_leave(struct scope *scope, struct await_task *task)
 	bool has_failed = task->task.was_interrupted;
 	bool is_mine = source_from(task, scope, &is_shielded) == scope && (is_shielded || task->cancel_count == 0);
 	int claimed = has_failed && is_mine ? errno_of(scope) : 0;
+	note_on_leaving(scope, task);
 	task->scope = scope->outer;
 	scope->task = NULL;
 	task->task.was_interrupted = scope->was_interrupted || (has_failed && !is_mine && !scope->is_shield);
@@ -184,7 +193,7 @@ int bide_scope_reset(bide_scope *public_scope, bide_time deadline)
 	struct await_task *task = self ? await_task_of(self) : NULL;
 	if (!scope || !task || !scope_contains(scope, task))
 		return fail_with(EINVAL);
-	if (scope->is_expired)
+	if (bide_scope_expired(public_scope))
 		return fail_with(ETIMEDOUT);
 	scope->deadline = deadline;
 	scope->is_expired = deadline != BIDE_NEVER && deadline <= loop_now(self->loop);

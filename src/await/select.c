@@ -48,11 +48,15 @@ static struct selectable *selectable_of(const bide_case *c)
 	return (struct selectable *)c->chan;
 }
 
-static int check_object(const struct loop *loop, const struct selectable *object)
+static int check_object(const struct loop *loop, const bide_case *c)
 {
+	const struct selectable *object = selectable_of(c);
 	if (!object)
 		return fail_with(EINVAL);
-	return object->loop == loop ? 0 : fail_with(EPERM);
+	if (object->loop != loop)
+		return fail_with(EPERM);
+	int err = object->ops->check(c);
+	return err ? fail_with(err) : 0;
 }
 
 static int check_case(struct loop *loop, bide_case *c)
@@ -69,7 +73,7 @@ static int check_case(struct loop *loop, bide_case *c)
 		return check_fd(loop, c);
 	case BIDE_CASE_SEND:
 	case BIDE_CASE_RECV:
-		return check_object(loop, selectable_of(c));
+		return check_object(loop, c);
 	default:
 		return fail_with(EINVAL);
 	}
@@ -174,9 +178,11 @@ static int park_on_all(struct selection *selection)
 {
 	struct wait *own = wait_begin(selection->self, NULL, WAIT_SELECT, NULL);
 	own->more = NULL;
+	for (int i = 0; i < selection->count; i++) /* all: told_one() looks also at those not queued */
+		selection->records[i] = (struct wait){ .task = selection->self };
 	for (int i = 0; i < selection->count; i++) {
 		struct wait *record = &selection->records[i];
-		*record = (struct wait){ .task = selection->self, .more = own->more };
+		record->more = own->more;
 		int err = enqueue(selection, i);
 		if (err) {
 			leave(selection, i);

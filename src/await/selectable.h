@@ -16,6 +16,8 @@ struct selectable {
 };
 
 struct selectable_ops {
+	/* Has the case all it needs? 0, or an errno. */
+	int (*check)(const bide_case *c);
 	/* Does what the case asks for if that needs no waiting. True if it fired; the case's err tells how. */
 	bool (*fire)(bide_case *c);
 	/* Queues a wait record for it. Whoever serves the record does all the case asks for, sets

@@ -65,7 +65,7 @@ static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_
 	task->fn = fn;
 	task->arg = arg;
 	task->drop = attr->drop;
-	task->done = (struct future){ .loop = task->task.loop, .of_task = task };
+	task->done = (struct future){ .loop = task->task.loop, .run = run->serial, .of_task = task };
 	task->is_outcome_read = false;
 	task->cancel_count = 0;
 	task->shield_depth = 0;
@@ -76,6 +76,7 @@ static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_
 	task->deferred = NULL;
 	task->locals = NULL;
 	task->held_locks = 0;
+	task->held_addresses = 0;
 	task->coro = NULL;
 }
 

@@ -57,8 +57,6 @@ void task_drop(struct await_task *task)
 		return;
 	if (unlikely(task->done.err))
 		report_unread(task);
-	if (unlikely(!list_is_empty(&task->done.callbacks)))
-		future_forget_callbacks(&task->done);
 	task->generation++;
 	task_free(&task->task);
 }

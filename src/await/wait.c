@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: MIT
- * Layer await: waiting for several futures, owning none. */
+ * Layer await: waiting for several futures, owning none.
+ *
+ * It observes all that are pending until it returns, also in the turn in which it is woken: each is counted
+ * when it is done, and one that is done, or destroyed, is never looked at again. */
 #include <bide/combine.h>
 
 #include <errno.h>
 
 #include "await/record.h"
 
-#define FEW 16 /* so many wait records lie on the stack */
+#define FEW 16 /* so many observers lie on the stack */
 
 static int fail_with(int err)
 {
 	errno = err;
 	return -1;
 }
+
+struct waiting {
+	struct task *self;
+	int count, mode;
+	int done;
+	bool has_failed;
+};
+
+struct watched {
+	struct observer observer;
+	struct waiting *waiting;
+};
 
 static int check(bide_future *const futures[], int count, int mode)
 {
@@ -24,73 +39,66 @@ static int check(bide_future *const futures[], int count, int mode)
 	return 0;
 }
 
-static int count_done(bide_future *const futures[], int count, bool *has_failed)
+static void count_in(struct waiting *waiting, const struct future *future)
 {
-	int done = 0;
-	*has_failed = false;
-	for (int i = 0; i < count; i++) {
-		const struct future *future = (const struct future *)futures[i];
-		done += future->is_done;
-		*has_failed |= future->is_done && future->err && future->err != ECANCELED;
-	}
-	return done;
+	waiting->done++;
+	waiting->has_failed |= future->err && future->err != ECANCELED;
 }
 
-static bool is_enough(int mode, int done, int count, bool has_failed)
+static bool is_enough(const struct waiting *waiting)
 {
-	return done == count || (mode == BIDE_WAIT_FIRST_DONE && done > 0) ||
-	    (mode == BIDE_WAIT_FIRST_FAILED && has_failed);
+	return waiting->done == waiting->count || (waiting->mode == BIDE_WAIT_FIRST_DONE && waiting->done > 0) ||
+	    (waiting->mode == BIDE_WAIT_FIRST_FAILED && waiting->has_failed);
 }
 
-/* Parks in the queues of all that are pending at once; the first of them to be done ends it. */
-static int park_on_all(struct task *self, bide_future *const futures[], int count, struct wait *records)
+/* It is done, or destroyed. */
+static void told(struct observer *observer, struct future *future)
 {
-	struct wait *own = wait_begin(self, NULL, WAIT_SELECT, NULL);
-	own->more = NULL;
-	for (int i = 0; i < count; i++) {
+	struct waiting *waiting = container_of(observer, struct watched, observer)->waiting;
+	if (future->is_done)
+		count_in(waiting, future);
+	if (!future->is_done)
+		task_wake(waiting->self, EPIPE);
+	else if (is_enough(waiting))
+		task_wake(waiting->self, 0);
+}
+
+static int wait_with(bide_future *const futures[], struct waiting *waiting, struct watched *watched)
+{
+	for (int i = 0; i < waiting->count; i++)
+		if (((struct future *)futures[i])->is_done)
+			count_in(waiting, (struct future *)futures[i]);
+	if (is_enough(waiting))
+		return waiting->done;
+	for (int i = 0; i < waiting->count; i++) {
 		struct future *future = (struct future *)futures[i];
-		if (future->is_done)
-			continue;
-		records[i] = (struct wait){ .task = self, .kind = WAIT_FUTURE, .object = future, .more = own->more };
-		own->more = &records[i];
-		future_enqueue(future, &records[i]);
+		watched[i] = (struct watched){ .waiting = waiting };
+		if (!future->is_done)
+			future_observe(future, &watched[i].observer, told);
 	}
-	int status = park(self, BIDE_NEVER);
-	own->more = NULL;
-	return status;
-}
-
-static int wait_with(bide_future *const futures[], int count, int mode, struct wait *records)
-{
-	for (;;) {
-		bool has_failed;
-		struct task *self = checkpoint();
-		if (!self)
-			return -1;
-		int done = count_done(futures, count, &has_failed);
-		if (is_enough(mode, done, count, has_failed))
-			return done;
-		int status = park_on_all(self, futures, count, records);
-		if (status)
-			return fail_with(status);
-	}
+	wait_begin(waiting->self, NULL, WAIT_SELECT, NULL);
+	int status = park(waiting->self, BIDE_NEVER);
+	for (int i = 0; i < waiting->count; i++)
+		observer_leave(&watched[i].observer);
+	return status ? fail_with(status) : waiting->done;
 }
 
 int bide_wait(bide_future *const futures[], int count, int mode)
 {
-	struct wait few[FEW];
-	struct task *self = task_current();
-	if (!self)
-		return fail_with(EPERM);
-	if (check(futures, count, mode) < 0)
+	struct watched few[FEW];
+	struct waiting waiting = { .self = checkpoint(), .count = count, .mode = mode };
+	if (!waiting.self || check(futures, count, mode) < 0)
 		return -1;
 	if (count <= FEW)
-		return wait_with(futures, count, mode, few);
+		return wait_with(futures, &waiting, few);
+	const struct memory *memory = waiting.self->loop->memory;
 	size_t size = (size_t)count * sizeof *few;
-	struct wait *many = memory_alloc(self->loop->memory, size);
+	struct watched *many = memory_alloc(memory, size);
 	if (!many)
 		return -1;
-	int done = wait_with(futures, count, mode, many);
-	memory_free(self->loop->memory, many, size);
+	int done = wait_with(futures, &waiting, many);
+	int saved = errno;
+	memory_free(memory, many, size);
+	errno = saved;
 	return done;
 }

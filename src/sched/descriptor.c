@@ -3,13 +3,14 @@
 #include "sched/descriptor.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "base/system.h"
 #include "sched/loop.h"
 #include "sched/park.h"
 
 #define PAGE_RECORDS 64     /* a sparse high number costs one page of records */
-#define ASK_BATCH 64        /* doubted waits asked about in one go */
+#define ASK_BATCH 8         /* doubted waits that a loop at work asks about in one go */
 
 #define TROUBLE (POLLER_HUP | POLLER_ERR) /* everybody wants to know */
 
@@ -376,45 +377,78 @@ static struct wait *find_sure(const struct descriptor *descriptor)
 
 /* Another file has the number, or none. Those who waited for the old one for certain have lost it; the
  * others start over, since what was known was of the old one. */
-static void move_on(struct descriptor *descriptor)
+static void move_on(struct descriptor *descriptor, bool is_registered)
 {
 	struct wait *wait;
 	reset(descriptor);
+	descriptor->is_registered = is_registered;
 	while ((wait = find_sure(descriptor)))
 		task_wake(wait->task, EBADF);
 	wake_all(descriptor, 0);
 }
 
-static void ask_about(struct loop *loop, struct descriptor *descriptor)
+/* What the poller says to a question about fd: 0, or its errno. */
+static void heed(struct descriptor *descriptor, int err)
 {
-	settle_doubt(descriptor);
-	int fd = fd_of_waiter(descriptor);
-	if (fd < 0)
-		return;
-	if (poller_refresh(&loop->poller, fd, key_of(fd, descriptor)) == 0)
+	if (!err || err == EEXIST)
 		be_sure(descriptor);
-	else if (errno == ENOENT || errno == EPERM || errno == EBADF)
-		move_on(descriptor); /* a call on what is not open finds EBADF by itself */
+	else if (err == ENOENT || err == EPERM || err == EBADF)
+		move_on(descriptor, false); /* a call on what is not open finds EBADF by itself */
 	else
-		wake_all(descriptor, errno);
+		wake_all(descriptor, err);
 }
 
-/* A loop with nothing else to do asks about all of them at once, and then may sleep for good; one at
- * work about a few at a time. */
+/* Asks in passing, by an attempt to add the file: EEXIST says that it is the old one, and disturbs
+ * nothing; success, that it is another one, and has registered that (under the key that reset() moves
+ * to). The doubt stays, for the question below. */
+static void ask_in_passing(struct loop *loop, struct descriptor *descriptor)
+{
+	int fd = fd_of_waiter(descriptor);
+	link_remove(&descriptor->doubt);
+	if (fd < 0)
+		return;
+	list_push_tail(&loop->descriptors.doubted, &descriptor->doubt);
+	uint64_t next_key = (uint64_t)(descriptor->registration + 1) << 32 | (uint32_t)fd;
+	if (poller_add(&loop->poller, fd, next_key) == 0)
+		move_on(descriptor, true);
+	else
+		heed(descriptor, errno);
+}
+
+/* Asks for good: what is ready now is reported once more, so that whatever went wrong before is made
+ * good (a call that said EAGAIN without reason, say). */
+static void ask_for_good(struct loop *loop, struct descriptor *descriptor)
+{
+	int fd = fd_of_waiter(descriptor);
+	link_remove(&descriptor->doubt);
+	if (fd >= 0)
+		heed(descriptor, poller_refresh(&loop->poller, fd, key_of(fd, descriptor)) < 0 ? errno : 0);
+}
+
+static void ask_some(struct loop *loop, int count, void (*ask)(struct loop *, struct descriptor *))
+{
+	struct list *doubted = &loop->descriptors.doubted;
+	for (int i = 0; i < count && !list_is_empty(doubted); i++)
+		ask(loop, container_of(list_head(doubted), struct descriptor, doubt));
+}
+
+/* When nothing is ready and nothing was heard for a while the loop asks about all, and then may sleep
+ * for good. One at work, whose waits end soon, asks about a few in passing. */
 bide_time descriptors_ask(struct loop *loop, bide_time now)
 {
 	struct descriptors *descriptors = &loop->descriptors;
-	bool is_idle = ready_is_empty(&loop->ready);
 	if (list_is_empty(&descriptors->doubted))
 		return BIDE_NEVER;
-	if (now >= time_add(descriptors->asked_at, DOUBT_NS) || (is_idle && descriptors->has_more_to_ask)) {
-		descriptors->asked_at = now;
-		for (int i = 0; i < ASK_BATCH && !list_is_empty(&descriptors->doubted); i++)
-			ask_about(loop, container_of(list_head(&descriptors->doubted), struct descriptor, doubt));
-		descriptors->has_more_to_ask = !list_is_empty(&descriptors->doubted);
-		if (is_idle && descriptors->has_more_to_ask)
-			return now;
+	bide_time quiet_at = loop->clock.is_virtual ? now : time_add(descriptors->heard_at, DOUBT_NS);
+	if (ready_is_empty(&loop->ready)) {
+		if (now < quiet_at)
+			return quiet_at;
+		ask_some(loop, INT_MAX, ask_for_good);
+		return BIDE_NEVER;
 	}
-	return list_is_empty(&descriptors->doubted) ? BIDE_NEVER
-	                                            : time_add(descriptors->asked_at, DOUBT_NS);
+	if (now >= time_add(descriptors->asked_at, DOUBT_NS)) {
+		descriptors->asked_at = now;
+		ask_some(loop, ASK_BATCH, ask_in_passing);
+	}
+	return time_add(descriptors->asked_at, DOUBT_NS);
 }

@@ -8,7 +8,7 @@
  *
  * Somebody may close a descriptor behind our back, so that the next file under its number is one the
  * poller does not know. Nothing tells us. So a wait on a descriptor that was registered before it
- * began is doubted: before the loop sleeps, and every DOUBT_NS while it does not, it asks the poller
+ * began is doubted: when nothing was heard for DOUBT_NS, and about a few meanwhile, the loop asks the poller
  * whether the registration is still that file's, and registers anew if not. A wait that ends soon is
  * never asked about, which is why a busy server pays nothing.
  *
@@ -58,7 +58,7 @@ struct descriptors {
 	const struct memory *memory;
 	struct list doubted;
 	bide_time asked_at;       /* when doubted ones were last asked about */
-	bool has_more_to_ask;     /* that was not about all of them */
+	bide_time heard_at;       /* when the poller last had something to tell */
 	size_t waiting;           /* tasks that wait for a descriptor */
 	uint64_t tickets;         /* drawn so far */
 };

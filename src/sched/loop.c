@@ -96,7 +96,8 @@ static void look(struct loop *loop)
 	bide_time now = clock_monotonic();
 	if (loop->descriptors.waiting > 0) {
 		descriptors_ask(loop, now);
-		look_at_descriptors(loop, 0);
+		if (look_at_descriptors(loop, 0) > 0)
+			loop->descriptors.heard_at = now;
 	}
 	look_at_timers(loop);
 	if (unlikely(now >= loop->sweep_at))
@@ -181,7 +182,10 @@ static bool idle(struct loop *loop)
 	    list_is_empty(&loop->descriptors.doubted))
 		jump(loop);
 	look_at_timers(loop);
-	set_stride(loop, clock_monotonic(), true);
+	now = clock_monotonic();
+	if (heard > 0)
+		loop->descriptors.heard_at = now;
+	set_stride(loop, now, true);
 	return true;
 }
 

@@ -37,7 +37,7 @@ void poller_destroy(struct poller *poller);
 /* 0, or -1 with errno: EPERM the file cannot be polled; EBADF; ENOENT (refresh) the file behind this
  * number is not the one that was added; ENOMEM, ENOSPC. poller_refresh reports once more what is
  * ready now. */
-int poller_add(struct poller *poller, int fd, uint64_t key);
+int poller_add(struct poller *poller, int fd, uint64_t key); /* EEXIST: that very file was added */
 int poller_refresh(struct poller *poller, int fd, uint64_t key);
 void poller_remove(struct poller *poller, int fd);
 

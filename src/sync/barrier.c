@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Layer sync: the barrier. Who has arrived is who stands in line. */
+ * Layer sync: the barrier. Who has arrived is who stands in line. A waiter that is canceled has left the
+ * line, and never looks at the barrier again: that may have been destroyed. So it is counted when it
+ * matters, each time that somebody may be the last. */
 #include <bide/sync.h>
 
+#include "sync/holder.h"
 #include "sync/line.h"
 
 struct barrier {
 	struct list line;
 	unsigned n;       /* 0: not initialized */
-	unsigned arrived; /* length of line */
+	unsigned arrived; /* those in line, and perhaps some who left it by a cancel; less than n */
 	bool is_aborted;
 };
 
@@ -34,6 +37,16 @@ static void release_all(struct barrier *barrier, int status)
 	barrier->arrived = 0;
 }
 
+static bool is_last(struct barrier *barrier)
+{
+	if (barrier->arrived + 1 < barrier->n)
+		return false;
+	barrier->arrived = 0;
+	list_each(link, &barrier->line)
+		barrier->arrived++;
+	return barrier->arrived + 1 == barrier->n;
+}
+
 int bide_barrier_wait(bide_barrier *public_barrier)
 {
 	struct barrier *barrier = (struct barrier *)public_barrier;
@@ -44,17 +57,13 @@ int bide_barrier_wait(bide_barrier *public_barrier)
 		return -1;
 	if (barrier->is_aborted)
 		return sync_fail(EPIPE);
-	if (barrier->arrived + 1 == barrier->n) {
+	if (is_last(barrier)) {
 		release_all(barrier, 0);
 		return (int)barrier->n - 1;
 	}
 	barrier->arrived++;
 	int status = line_wait(self, &barrier->line, WAIT_BARRIER, barrier, 0);
-	if (!status)
-		return self->wait.detail;
-	if (status != EPIPE)
-		barrier->arrived--;
-	return sync_fail(status);
+	return status ? sync_fail(status) : self->wait.detail;
 }
 
 int bide_barrier_abort(bide_barrier *public_barrier)
@@ -75,7 +84,7 @@ int bide_barrier_destroy(bide_barrier *public_barrier)
 	if (!barrier)
 		return sync_fail(EINVAL);
 	if (!list_is_empty(&barrier->line))
-		return sync_fail(EBUSY);
+		return sync_misuse(EBUSY, "destroys", WAIT_BARRIER, barrier);
 	*barrier = (struct barrier){ .n = 0 };
 	return 0;
 }

@@ -21,14 +21,15 @@ struct bide_chan {
 	void (*drop)(void *item);
 	unsigned references;
 	bool is_closed;
-	char buffer[];
+	_Alignas(max_align_t) char buffer[]; /* drop() is shown items where they lie */
 };
 
 /* ---- the buffer ----------------------------------------------------------------------------------- */
 
 static void *place(bide_chan *chan, size_t index)
 {
-	return chan->buffer + (chan->first + index) % chan->capacity * chan->item_size;
+	size_t at = chan->first + index;
+	return chan->buffer + (at < chan->capacity ? at : at - chan->capacity) * chan->item_size;
 }
 
 static void copy_item(const bide_chan *chan, void *to, const void *from)
@@ -43,21 +44,26 @@ static void push(bide_chan *chan, const void *item)
 	chan->length++;
 }
 
-static void pop(bide_chan *chan, void *item)
+static void *remove_first(bide_chan *chan)
 {
-	copy_item(chan, item, place(chan, 0));
-	chan->first = (chan->first + 1) % chan->capacity;
+	void *item = place(chan, 0);
+	chan->first = chan->first + 1 < chan->capacity ? chan->first + 1 : 0;
 	chan->length--;
+	return item;
 }
 
+static void pop(bide_chan *chan, void *item)
+{
+	copy_item(chan, item, remove_first(chan));
+}
+
+/* An item is out before drop() sees it, which may call the channel. */
 static void drop_buffered(bide_chan *chan)
 {
 	while (chan->length > 0) {
-		void *item = place(chan, 0);
+		void *item = remove_first(chan);
 		if (chan->drop)
 			chan->drop(item);
-		chan->first = (chan->first + 1) % chan->capacity;
-		chan->length--;
 	}
 }
 
@@ -115,6 +121,11 @@ static int try_recv(bide_chan *chan, void *item)
 
 /* ---- in bide_select -------------------------------------------------------------------------------- */
 
+static int check(const bide_case *c)
+{
+	return c->item || c->chan->item_size == 0 ? 0 : EINVAL;
+}
+
 static bool fire(bide_case *c)
 {
 	int err = c->op == BIDE_CASE_SEND ? try_send(c->chan, c->item) : try_recv(c->chan, c->item);
@@ -130,7 +141,7 @@ static void enqueue(bide_case *c, struct wait *record)
 	list_push_tail(c->op == BIDE_CASE_SEND ? &c->chan->senders : &c->chan->receivers, &record->link);
 }
 
-static const struct selectable_ops ops = { fire, enqueue };
+static const struct selectable_ops ops = { check, fire, enqueue };
 
 /* ---- the public calls ------------------------------------------------------------------------------ */
 
@@ -216,17 +227,22 @@ int bide_chan_tryrecv(bide_chan *chan, void *item)
 	return err ? sync_fail(err) : 0;
 }
 
+static void close_now(bide_chan *chan)
+{
+	chan->is_closed = true;
+	tell_all(&chan->senders, EPIPE);
+	tell_all(&chan->receivers, EPIPE);
+}
+
 int bide_chan_close(bide_chan *chan, unsigned flags)
 {
 	if (check_chan(chan) < 0)
 		return -1;
 	if (flags & ~BIDE_DISCARD)
 		return sync_fail(EINVAL);
-	if (!chan->is_closed) {
-		chan->is_closed = true;
-		tell_all(&chan->senders, EPIPE);
-		tell_all(&chan->receivers, EPIPE);
-	}
+	if (chan->is_closed)
+		return 0;
+	close_now(chan);
 	if (flags & BIDE_DISCARD)
 		drop_buffered(chan);
 	return 0;
@@ -254,6 +270,7 @@ void bide_chan_unref(bide_chan *chan)
 {
 	if (check_chan(chan) < 0 || --chan->references > 0)
 		return;
-	bide_chan_close(chan, BIDE_DISCARD);
+	close_now(chan);
+	drop_buffered(chan);
 	memory_free(chan->selectable.loop->memory, chan, sizeof *chan + chan->item_size * chan->capacity);
 }

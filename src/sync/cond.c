@@ -3,6 +3,8 @@
  * mutex's, shielded: from then on it can only end by holding the mutex, so the signal is never lost. */
 #include "sync/mutex.h"
 
+#include "sync/holder.h"
+
 struct cond {
 	struct list line; /* wait records; slot is the mutex */
 };
@@ -20,15 +22,16 @@ int bide_cond_wait(bide_cond *public_cond, bide_mutex *public_mutex)
 		return -1;
 	struct await_task *task = await_task_of(self);
 	if (!mutex_is_held_by(mutex, task))
-		return sync_fail(EPERM);
+		return sync_misuse(EPERM, "waits for a condition without", WAIT_MUTEX, mutex);
 	if (line_check(&cond->line) < 0)
 		return -1;
 	wait_begin(self, &cond->line, WAIT_COND, cond)->slot = mutex;
-	task->held_locks--;
-	mutex_hand_over(mutex, 0);
+	mutex->returning++;
+	mutex_release(mutex, task);
 	int status = park(self, BIDE_NEVER);
 	int owner_died = mutex_lock_shielded(mutex, self);
-	if (!status)
+	mutex->returning--;
+	if (owner_died) /* is told once only; a cancel or a deadline stays pending */
 		status = owner_died;
 	return status ? sync_fail(status) : 0;
 }
@@ -63,7 +66,7 @@ int bide_cond_destroy(bide_cond *public_cond)
 	if (!cond)
 		return sync_fail(EINVAL);
 	if (!list_is_empty(&cond->line))
-		return sync_fail(EBUSY);
+		return sync_misuse(EBUSY, "destroys", WAIT_COND, cond);
 	*cond = (struct cond){ 0 };
 	return 0;
 }

@@ -2,6 +2,7 @@
  * Layer sync: the event, a flag to wait for. */
 #include <bide/sync.h>
 
+#include "sync/holder.h"
 #include "sync/line.h"
 
 struct event {
@@ -61,7 +62,7 @@ int bide_event_destroy(bide_event *public_event)
 	if (!event)
 		return sync_fail(EINVAL);
 	if (!list_is_empty(&event->line))
-		return sync_fail(EBUSY);
+		return sync_misuse(EBUSY, "destroys", WAIT_EVENT, event);
 	*event = (struct event){ .is_set = false };
 	return 0;
 }

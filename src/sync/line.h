@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "await/record.h"
+#include "sync/holder.h"
 
 /* 0 if it was served, or the errno with which the wait ended. */
 static inline int line_wait(struct task *self, struct list *line, enum wait_kind kind,
@@ -14,6 +15,7 @@ static inline int line_wait(struct task *self, struct list *line, enum wait_kind
 {
 	struct wait *wait = wait_begin(self, line, kind, object);
 	wait->detail = detail;
+	run_of(self->loop)->locks = &lock_hooks;
 	return park(self, BIDE_NEVER);
 }
 

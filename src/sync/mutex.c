@@ -3,12 +3,25 @@
  * comes between. The record of the owner tells whether it has ended without unlocking. */
 #include "sync/mutex.h"
 
-#include "await/record.h"
+#include "sync/holder.h"
 
 bool mutex_is_held_by(const struct mutex *mutex, const struct await_task *task)
 {
 	return mutex->owner == task && mutex->owner_id == task->id &&
 	    mutex->run_serial == run_of(task->task.loop)->serial;
+}
+
+static bool is_owner_dead(const struct mutex *mutex)
+{
+	return !record_is_live(mutex->owner) || mutex->owner->id != mutex->owner_id ||
+	    mutex->owner->done.is_done;
+}
+
+const struct await_task *mutex_holder(const void *object)
+{
+	const struct mutex *mutex = object;
+	bool is_ours = mutex->owner && mutex->run_serial == run_of(loop_current)->serial;
+	return is_ours && !is_owner_dead(mutex) ? mutex->owner : NULL;
 }
 
 /* ---- owners that end ------------------------------------------------------------------------------ */
@@ -23,21 +36,19 @@ static void hand_over_if_abandoned(void *record, void *arg)
 		mutex_hand_over(mutex, EOWNERDEAD);
 }
 
-/* A task ends with locks held. Which, it does not know: only mutexes that somebody waits for are sure to
- * exist still, and they are found through their waiters. */
-static void locks_abandoned(struct await_task *owner)
+/* A task ends with locks held. Only mutexes that somebody waits for are sure to exist still, and they are
+ * found through their waiters. If it held one, the address of that is left of all it took and gave. */
+void mutexes_abandoned(struct await_task *owner)
 {
 	char label[TASK_LABEL_SIZE];
-	run_report(run_of(owner->task.loop), BIDE_REPORT_OWNER_DEAD,
-	    "task %s ended while holding %u mutex%s", task_label(owner, label), owner->held_locks,
-	    owner->held_locks == 1 ? "" : "es");
+	struct run *run = run_of(owner->task.loop);
+	if (owner->held_locks == 1)
+		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding mutex %p",
+		    task_label(owner, label), (void *)owner->held_addresses);
+	else
+		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding %u mutexes",
+		    task_label(owner, label), owner->held_locks);
 	slab_each(&owner->task.loop->tasks, hand_over_if_abandoned, owner);
-}
-
-static bool is_owner_dead(const struct mutex *mutex)
-{
-	return !record_is_live(mutex->owner) || mutex->owner->id != mutex->owner_id ||
-	    mutex->owner->done.is_done;
 }
 
 /* ---- taking and giving ------------------------------------------------------------------------------ */
@@ -48,45 +59,15 @@ static void take(struct mutex *mutex, struct await_task *task)
 	mutex->owner_id = task->id;
 	mutex->run_serial = run_of(task->task.loop)->serial;
 	task->held_locks++;
-	task->locks_abandoned = locks_abandoned;
+	task->held_addresses ^= (uintptr_t)mutex;
+	run_of(task->task.loop)->locks = &lock_hooks;
 }
 
-void mutex_hand_over(struct mutex *mutex, int status)
+void mutex_release(struct mutex *mutex, struct await_task *owner)
 {
-	struct wait *next = line_head(&mutex->line);
-	mutex->owner = NULL;
-	if (!next)
-		return;
-	take(mutex, await_task_of(next->task));
-	task_wake(next->task, status);
-}
-
-void mutex_requeue(struct mutex *mutex, struct wait *wait)
-{
-	if (!mutex->owner) {
-		take(mutex, await_task_of(wait->task));
-		task_wake(wait->task, 0);
-		return;
-	}
-	wait->kind = WAIT_MUTEX;
-	wait->object = mutex;
-	wait->is_shielded = 1;
-	list_push_tail(&mutex->line, &wait->link);
-}
-
-int mutex_lock_shielded(struct mutex *mutex, struct task *self)
-{
-	while (!mutex_is_held_by(mutex, await_task_of(self))) {
-		if (!mutex->owner) {
-			take(mutex, await_task_of(self));
-			return 0;
-		}
-		struct wait *wait = wait_begin(self, &mutex->line, WAIT_MUTEX, mutex);
-		wait->is_shielded = 1;
-		if (park(self, BIDE_NEVER) == EOWNERDEAD)
-			return EOWNERDEAD;
-	}
-	return 0;
+	owner->held_locks--;
+	owner->held_addresses ^= (uintptr_t)mutex;
+	mutex_hand_over(mutex, 0);
 }
 
 /* Takes it if that needs no waiting: 0, EOWNERDEAD (taken too), EDEADLK, EPERM, or EBUSY. */
@@ -106,6 +87,44 @@ static int try_take(struct mutex *mutex, struct await_task *self)
 	return EOWNERDEAD;
 }
 
+void mutex_hand_over(struct mutex *mutex, int status)
+{
+	struct wait *next = line_head(&mutex->line);
+	mutex->owner = NULL;
+	if (!next)
+		return;
+	take(mutex, await_task_of(next->task));
+	task_wake(next->task, status);
+}
+
+void mutex_requeue(struct mutex *mutex, struct wait *wait)
+{
+	bool is_abandoned = mutex->owner && is_owner_dead(mutex);
+	if (!mutex->owner || is_abandoned) {
+		take(mutex, await_task_of(wait->task));
+		task_wake(wait->task, is_abandoned ? EOWNERDEAD : 0);
+		return;
+	}
+	wait->kind = WAIT_MUTEX;
+	wait->object = mutex;
+	wait->is_shielded = 1;
+	list_push_tail(&mutex->line, &wait->link);
+}
+
+int mutex_lock_shielded(struct mutex *mutex, struct task *self)
+{
+	while (!mutex_is_held_by(mutex, await_task_of(self))) {
+		int err = try_take(mutex, await_task_of(self));
+		if (err != EBUSY)
+			return err;
+		struct wait *wait = wait_begin(self, &mutex->line, WAIT_MUTEX, mutex);
+		wait->is_shielded = 1;
+		if (park(self, BIDE_NEVER) == EOWNERDEAD)
+			return EOWNERDEAD;
+	}
+	return 0;
+}
+
 int bide_mutex_lock(bide_mutex *public_mutex)
 {
 	struct mutex *mutex = (struct mutex *)public_mutex;
@@ -117,6 +136,8 @@ int bide_mutex_lock(bide_mutex *public_mutex)
 	int err = try_take(mutex, await_task_of(self));
 	if (err == EBUSY)
 		err = line_wait(self, &mutex->line, WAIT_MUTEX, mutex, 0);
+	else if (err == EDEADLK)
+		return sync_misuse(EDEADLK, "locks", WAIT_MUTEX, mutex);
 	return err ? sync_fail(err) : 0;
 }
 
@@ -137,9 +158,8 @@ int bide_mutex_unlock(bide_mutex *public_mutex)
 	if (!self || !mutex)
 		return self ? sync_fail(EINVAL) : -1;
 	if (!mutex_is_held_by(mutex, self))
-		return sync_fail(EPERM);
-	self->held_locks--;
-	mutex_hand_over(mutex, 0);
+		return sync_misuse(EPERM, "unlocks", WAIT_MUTEX, mutex);
+	mutex_release(mutex, self);
 	return 0;
 }
 
@@ -148,8 +168,8 @@ int bide_mutex_destroy(bide_mutex *public_mutex)
 	struct mutex *mutex = (struct mutex *)public_mutex;
 	if (!mutex)
 		return sync_fail(EINVAL);
-	if (mutex->owner || !list_is_empty(&mutex->line))
-		return sync_fail(EBUSY);
+	if (mutex->owner || mutex->returning > 0)
+		return sync_misuse(EBUSY, "destroys", WAIT_MUTEX, mutex);
 	*mutex = (struct mutex){ 0 };
 	return 0;
 }

@@ -2,15 +2,28 @@
  * Layer sync: once: a single flight at a time, until one succeeds. */
 #include <bide/sync.h>
 
+#include "sync/holder.h"
 #include "sync/line.h"
 
 struct once {
 	struct list line;
 	struct await_task *runner; /* NULL: nobody is at it */
+	uint32_t run_serial;       /* the run whose task that is */
 	bool is_done;
 };
 
 _Static_assert(sizeof(struct once) <= sizeof(bide_once), "bide_once.opaque");
+
+static uint32_t run_serial(void)
+{
+	return (uint32_t)run_of(loop_current)->serial;
+}
+
+const struct await_task *once_holder(const void *object)
+{
+	const struct once *once = object;
+	return once->run_serial == run_serial() ? once->runner : NULL;
+}
 
 /* The runner is through: all may go, or the next one tries. */
 static void pass_on(struct once *once)
@@ -49,10 +62,13 @@ int bide_once_run(bide_once *public_once, int (*fn)(void *arg), void *arg)
 		return -1;
 	if (once->is_done)
 		return 0;
+	if (once->runner && once->run_serial != run_serial())
+		return sync_fail(EPERM);
 	if (once->runner == await_task_of(self))
-		return sync_fail(EDEADLK);
+		return sync_misuse(EDEADLK, "runs, inside itself,", WAIT_ONCE, once);
 	if (!once->runner) {
 		once->runner = await_task_of(self);
+		once->run_serial = run_serial();
 		return run(once, fn, arg);
 	}
 	int status = line_wait(self, &once->line, WAIT_ONCE, once, 0);

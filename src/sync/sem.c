@@ -5,12 +5,14 @@
 
 #include <limits.h>
 
+#include "sync/holder.h"
 #include "sync/line.h"
 
 struct sem {
 	struct list line; /* detail: how many are wanted */
 	int value;
 	int max;          /* 0: no limit */
+	unsigned unserved; /* those in line, and those who left it by a cancel and have not returned yet */
 };
 
 _Static_assert(sizeof(struct sem) <= sizeof(bide_sem), "bide_sem.opaque");
@@ -29,6 +31,7 @@ static void serve(struct sem *sem)
 	struct wait *next;
 	while ((next = line_head(&sem->line)) && next->detail <= sem->value) {
 		sem->value -= next->detail;
+		sem->unserved--;
 		task_wake(next->task, 0);
 	}
 }
@@ -56,9 +59,11 @@ int bide_sem_acquire(bide_sem *public_sem, int n)
 		return -1;
 	if (try_take(sem, n))
 		return 0;
+	sem->unserved++;
 	int status = line_wait(self, &sem->line, WAIT_SEM, sem, n);
 	if (!status)
 		return 0;
+	sem->unserved--;
 	serve(sem); /* the one that left may have held smaller requests up */
 	return sync_fail(status);
 }
@@ -96,8 +101,8 @@ int bide_sem_destroy(bide_sem *public_sem)
 	struct sem *sem = (struct sem *)public_sem;
 	if (!sem)
 		return sync_fail(EINVAL);
-	if (!list_is_empty(&sem->line))
-		return sync_fail(EBUSY);
+	if (sem->unserved > 0)
+		return sync_misuse(EBUSY, "destroys", WAIT_SEM, sem);
 	*sem = (struct sem){ .value = 0 };
 	return 0;
 }

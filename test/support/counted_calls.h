@@ -35,9 +35,11 @@ COUNTED_API int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_even
 	static int (*next)(int, int, int, struct epoll_event *);
 	COUNTED_FIND("epoll_ctl");
 	counted.epoll_ctl++;
-	counted.epoll_add += operation == EPOLL_CTL_ADD;
-	if (operation != EPOLL_CTL_MOD || !counted.modify_is_mute)
-		return next(epoll_fd, operation, fd, event);
+	if (operation != EPOLL_CTL_MOD || !counted.modify_is_mute) {
+		int result = next(epoll_fd, operation, fd, event);
+		counted.epoll_add += operation == EPOLL_CTL_ADD && result == 0; /* not a question answered by EEXIST */
+		return result;
+	}
 	if (next(epoll_fd, EPOLL_CTL_ADD, fd, event) < 0) {
 		if (errno == EEXIST)
 			return 0;

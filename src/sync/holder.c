@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sync: who holds what, for reports. */
+#include "sync/holder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct await_task *holder(enum wait_kind kind, const void *object)
+{
+	switch (kind) {
+	case WAIT_MUTEX:
+		return mutex_holder(object);
+	case WAIT_RWLOCK:
+		return rwlock_holder(object);
+	case WAIT_ONCE:
+		return once_holder(object);
+	default:
+		return NULL;
+	}
+}
+
+const struct lock_hooks lock_hooks = { mutexes_abandoned, holder };
+
+static void report(int err, const char *verb, enum wait_kind kind, const void *object)
+{
+	char by[TASK_LABEL_SIZE], held[TASK_LABEL_SIZE] = "";
+	const struct task *self = task_current();
+	const struct await_task *owner = holder(kind, object);
+	if (owner)
+		task_label(owner, held);
+	run_report(run_of(loop_current), BIDE_REPORT_MISUSE, "%s%s %s %s %p%s%s: %s", self ? "task " : "a callback",
+	    self ? task_label(container_of(self, const struct await_task, task), by) : "", verb,
+	    wait_kind_names[kind], object, owner ? ", held by task " : "", held, strerror(err));
+}
+
+int sync_misuse(int err, const char *verb, enum wait_kind kind, const void *object)
+{
+	if (loop_current && (run_of(loop_current)->config.flags & BIDE_DEBUG))
+		report(err, verb, kind, object);
+	errno = err;
+	return -1;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Layer sync: who holds what, for reports. */
+#ifndef SYNC_HOLDER_H
+#define SYNC_HOLDER_H
+
+#include "await/record.h"
+
+extern const struct lock_hooks lock_hooks;
+
+void mutexes_abandoned(struct await_task *owner);
+const struct await_task *mutex_holder(const void *mutex);
+const struct await_task *rwlock_holder(const void *rwlock);
+const struct await_task *once_holder(const void *once);
+
+/* Fails with `err`; in debug it says first that the running task, or a callback, did (`verb`) that to the
+ * object, and who holds it. Returns -1. */
+int sync_misuse(int err, const char *verb, enum wait_kind kind, const void *object);
+
+#endif
