@@ -37,6 +37,21 @@ static __attribute__((noinline)) int with_large_frames(int depth)
 	return deeper(depth + 1) + frame[sizeof frame - 1];
 }
 
+/* One frame, larger than the guard, on a stack that is nearly full; the compiler is told not to help. */
+#if defined(__clang__) || !defined(__GNUC__)
+#define UNPROTECTED
+#else
+#define UNPROTECTED __attribute__((optimize("no-stack-clash-protection")))
+#endif
+
+static __attribute__((noinline)) UNPROTECTED int with_one_huge_frame(int depth)
+{
+	volatile char frame[100 * 1024];
+	frame[sizeof frame - 1] = (char)depth;
+	frame[0] = (char)depth;
+	return depth < 3 ? deeper(depth + 1) + frame[0] : frame[1];
+}
+
 static void overflow(void)
 {
 	deeper(0);
@@ -202,6 +217,17 @@ START_TEST(large_frames_do_not_step_over_the_guard)
 	struct victim victim = { .body = overflowing, .frames = with_large_frames };
 	struct death death = death_by(die, &victim);
 	check_named(&death);
+}
+END_TEST
+
+/* The frame begins above the guard and ends somewhere below it, among stacks of others. */
+START_TEST(a_frame_that_steps_over_the_guard_is_named_if_it_faults_at_all)
+{
+	struct victim victim = { .body = overflowing, .frames = with_one_huge_frame, .parked = 3 };
+	struct death death = death_by(die, &victim);
+	if (!died_of_access(&death))
+		return; /* it landed on a neighbour: what -fstack-clash-protection is for */
+	check_line(&death, "task 5 \"the victim\"", "bide_task_attr.stack_size");
 }
 END_TEST
 
@@ -1058,6 +1084,7 @@ int main(void)
 	    TEST(the_line_tells_the_stack_its_size_and_the_address),
 	    TEST(the_spawn_site_is_told_so_that_tools_find_it),
 	    TEST(large_frames_do_not_step_over_the_guard),
+	    TEST(a_frame_that_steps_over_the_guard_is_named_if_it_faults_at_all),
 	    TEST(both_kinds_of_guard_name_the_overflow),
 	    TEST(it_is_found_among_thousands),
 	    LOOP(the_stacks_of_coroutines_are_named_too, 0, 2),

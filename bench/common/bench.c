@@ -11,20 +11,49 @@
 struct bench_options bench_options;
 const char *bench_name;
 
+static struct own_option {
+	const char *name;
+	long *value;
+	const char *about;
+} own_options[4];
+static int own_option_count;
+
 #define QUICK_NS 4.2e9
 static int64_t begun;
 
 static _Noreturn void print_help(const char *about)
 {
 	printf("%s: %s\n\n"
-	       "usage: %s [--quick] [--json] [--case SUBSTRING]\n"
+	       "usage: %s [--quick] [--json] [--case SUBSTRING]...\n"
 	       "  --quick           at most 5 seconds: fewer rounds, shorter samples\n"
 	       "  --json            one JSON object a line: bench, case, unit, median, min, p99, and\n"
 	       "                    vs, ratio, ratio_min, ratio_max where a case is compared\n"
-	       "  --case SUBSTRING  only cases whose name contains it, and those compared with\n\n"
-	       "Exits 0 whatever the numbers, 1 if something did not work, 2 if it cannot measure.\n",
+	       "  --case SUBSTRING  only cases whose name contains it, and those compared with\n",
 	       bench_name, about, bench_name);
+	for (int i = 0; i < own_option_count; i++)
+		printf("  --%s NUMBER%*s%s\n", own_options[i].name, (int)(9 - strlen(own_options[i].name)), "",
+		       own_options[i].about);
+	printf("\nExits 0 whatever the numbers, 1 if something did not work, 2 if it cannot measure.\n");
 	exit(0);
+}
+
+void bench_option(const char *name, long *value, const char *about)
+{
+	if (own_option_count == (int)(sizeof own_options / sizeof *own_options))
+		bench_fail("too many options");
+	own_options[own_option_count++] = (struct own_option){ name, value, about };
+}
+
+static bool read_own_option(const char *argument, const char *number)
+{
+	char *end;
+	for (int i = 0; i < own_option_count; i++) {
+		if (strncmp(argument, "--", 2) != 0 || strcmp(argument + 2, own_options[i].name) != 0 || !number)
+			continue;
+		*own_options[i].value = strtol(number, &end, 10);
+		return *number && !*end && *own_options[i].value > 0;
+	}
+	return false;
 }
 
 static void read_arguments(int argc, char **argv, const char *about)
@@ -38,6 +67,8 @@ static void read_arguments(int argc, char **argv, const char *about)
 			print_help(about);
 		} else if (strcmp(argv[i], "--case") == 0 && i + 1 < argc) {
 			bench_options.filter = argv[++i];
+		} else if (read_own_option(argv[i], argv[i + 1])) {
+			i++;
 		} else {
 			fprintf(stderr, "%s: what is '%s'? See --help.\n", bench_name, argv[i]);
 			exit(2);

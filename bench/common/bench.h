@@ -44,6 +44,9 @@ extern struct bench_options {
  * --help (0), for bad arguments and in a build without optimisation (2). */
 void bench_begin(int argc, char **argv, const char *name, const char *about);
 
+/* Before bench_begin(): an option of the program's own, "--name NUMBER". */
+void bench_option(const char *name, long *value, const char *about);
+
 /* Prints what has been said about bars, and returns the status for main to return. */
 int bench_end(void);
 

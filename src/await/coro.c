@@ -80,9 +80,10 @@ static char *take_stack(struct bide_coro *coro, size_t size)
 		list_push_tail(&shared_pool.coros, &coro->all);
 	}
 	enum stack_trouble trouble = stacks->trouble;
+	stacks->trouble = STACK_TROUBLE_NONE;
 	pthread_mutex_unlock(&shared_pool.lock);
-	if (!top && loop_current)
-		report_limit(run_of(loop_current), trouble);
+	if (trouble != STACK_TROUBLE_NONE && loop_current)
+		report_limit(run_of(loop_current), &trouble);
 	return top;
 }
 

@@ -255,8 +255,6 @@ int bide_on_done(bide_future *public_future, bide_done_fn *fn, void *arg)
 	list_push_tail(&run_of(future->loop)->done_callbacks, &callback->of_run);
 	if (future->of_task)
 		task_hold(future->of_task);
-	callback->entry.link.next = NULL;
-	callback->observer.wait.link.next = NULL;
 	if (future->is_done)
 		callback_due(&callback->observer, future);
 	else

@@ -137,6 +137,8 @@ int bide_group_enter(bide_group *public_group, unsigned limit, unsigned flags)
 	memset(group, 0, sizeof *group);
 	if (scope_enter(&group->scope, task, BIDE_NEVER, 0) < 0)
 		return -1;
+	group->scope.is_group = true;
+	task->group_depth++;
 	group->owner = task;
 	group->limit = limit;
 	group->flags = flags;
@@ -351,11 +353,9 @@ static int wait_for_children(struct group *group)
 	return interrupted;
 }
 
-int bide_group_leave(bide_group *public_group)
+/* As wait_for_children(). */
+static int leave(struct group *group)
 {
-	struct group *group = resolve_own(public_group);
-	if (!group || group->owner->scope != &group->scope)
-		return fail_with(EINVAL);
 	struct await_task *owner = group->owner;
 	int interrupted = wait_for_children(group);
 	struct link *link;
@@ -364,10 +364,34 @@ int bide_group_leave(bide_group *public_group)
 	if (interrupted)
 		owner->task.was_interrupted = 1;
 	scope_leave(&group->scope, owner);
+	owner->group_depth--;
 	group->owner = NULL;
+	return interrupted;
+}
+
+int bide_group_leave(bide_group *public_group)
+{
+	struct group *group = resolve_own(public_group);
+	if (!group || group->owner->scope != &group->scope)
+		return fail_with(EINVAL);
+	int interrupted = leave(group);
 	if (group->failure_count > 0)
 		return fail_with(group->failures[0]);
 	return interrupted ? fail_with(interrupted) : 0;
+}
+
+void groups_abandon(struct await_task *task)
+{
+	while (task->group_depth > 0) {
+		struct scope *scope = task->scope;
+		if (scope->is_group) {
+			struct group *group = container_of(scope, struct group, scope);
+			cancel_group(group, "its group's owner ended");
+			leave(group);
+		} else {
+			scope_leave(scope, task);
+		}
+	}
 }
 
 int bide_group_failures(const bide_group *public_group, int err[], int n)

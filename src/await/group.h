@@ -40,6 +40,10 @@ struct child {
 /* From life.c: the child's outcome is there. Waiters of its future have been told. */
 void group_child_ended(struct child *child);
 
+/* The task ends in the middle of its groups, whose frames are still there: innermost first their children
+ * are canceled and waited for. */
+void groups_abandon(struct await_task *task);
+
 /* From a run's end. */
 void child_free(struct await_task *task);
 

@@ -56,7 +56,10 @@ static void finish(struct await_task *task, void *value)
 void life_main(struct task *sched_task)
 {
 	struct await_task *task = await_task_of(sched_task);
-	finish(task, task->fn(task->arg));
+	void *value = task->fn(task->arg);
+	/* Its children would go on with a group that is no more. */
+	CHECK(task->group_depth == 0, "a body leaves the groups that it entered");
+	finish(task, value);
 }
 
 void life_buried(struct task *sched_task)
@@ -105,6 +108,7 @@ _Noreturn void bide_exit(void *value)
 	struct await_task *task = await_current();
 	if (!task)
 		abort();
+	groups_abandon(task);
 	finish(task, value);
 	task_exit(&task->task);
 }

@@ -57,6 +57,7 @@ struct await_task {
 	struct scope *scope;     /* the innermost one */
 	struct timer scope_timer; /* armed for the nearest deadline in force; pledged */
 
+	unsigned group_depth;    /* groups it has entered and not left */
 	struct child *child;     /* its place in the group that owns it; NULL: free-standing */
 
 	/* What ends with the task (ending.c). */

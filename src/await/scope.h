@@ -24,6 +24,7 @@ struct scope {
 	bool is_shield;
 	bool is_expired;          /* the deadline has passed, and that was noticed */
 	bool is_canceled;
+	bool is_group;            /* it is the first member of a struct group */
 	bool was_interrupted;     /* the task's flag of that name, when the scope was entered */
 };
 

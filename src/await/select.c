@@ -3,8 +3,9 @@
  *
  * It looks at all cases first, in an order that starts at a random one. If none can fire it queues a
  * wait record for each and parks; the first waker takes all of them out in the same step. A future
- * hands its result to the record it was told through; descriptors and moments are looked at again,
- * since a wake only says that it may be worth it. */
+ * hands its result over with the wake; descriptors and moments are looked at again, since a wake only
+ * says that it may be worth it. Futures are observed until the task runs: one that is destroyed
+ * meanwhile, whoever woke the task, is never looked at again. */
 #include <bide/combine.h>
 
 #include <errno.h>
@@ -22,12 +23,22 @@ static int fail_with(int err)
 	return -1;
 }
 
+struct selection;
+
+/* Of one case, while the task is parked. */
+struct selected {
+	struct observer observer; /* of a future; else only the wait record in it is used */
+	struct selection *selection;
+	bool is_gone;             /* the future was destroyed */
+};
+
 struct selection {
 	struct task *self;
 	bide_case *cases;
-	struct wait *records;
+	struct selected *records;
 	int count;
 	unsigned flags;
+	bool has_parked;
 };
 
 /* ---- checking ----------------------------------------------------------------------------------- */
@@ -113,6 +124,12 @@ static bool fire(struct loop *loop, bide_case *c)
 	}
 }
 
+/* After a park. */
+static bool is_gone(const struct selection *selection, int index)
+{
+	return selection->has_parked && selection->records[index].is_gone;
+}
+
 /* The index of a case that fires, -1 if none can. */
 static int fire_one(struct selection *selection)
 {
@@ -122,6 +139,10 @@ static int fire_one(struct selection *selection)
 		first = (int)random_below(&loop->random, (uint64_t)selection->count);
 	for (int i = 0; i < selection->count; i++) {
 		int index = (first + i) % selection->count;
+		if (is_gone(selection, index)) {
+			selection->cases[index].err = EPIPE;
+			return index;
+		}
 		if (fire(loop, &selection->cases[index]))
 			return index;
 	}
@@ -130,16 +151,28 @@ static int fire_one(struct selection *selection)
 
 /* ---- parking ------------------------------------------------------------------------------------ */
 
+/* The future has its result, or is destroyed. It is this case's turn if nothing else woke the task before. */
+static void told(struct observer *observer, struct future *future)
+{
+	struct selected *selected = container_of(observer, struct selected, observer);
+	selected->is_gone = !future->is_done;
+	if (!task_wake(selected->selection->self, future->is_done ? 0 : EPIPE))
+		return;
+	observer->wait.events |= FUTURE_TOLD;
+	if (!future->is_done)
+		return;
+	observer->wait.slot = future->value;
+	observer->wait.detail = future->err;
+	future_mark_taken(future);
+}
+
 static int enqueue(struct selection *selection, int index)
 {
 	bide_case *c = &selection->cases[index];
-	struct wait *record = &selection->records[index];
+	struct wait *record = &selection->records[index].observer.wait;
 	struct loop *loop = selection->self->loop;
 	if (c->op == BIDE_CASE_FUTURE) {
-		record->kind = WAIT_FUTURE;
-		record->object = c->future;
-		record->events = FUTURE_TAKES;
-		future_enqueue((struct future *)c->future, record);
+		future_observe((struct future *)c->future, &selection->records[index].observer, told);
 	} else if (c->op == BIDE_CASE_FD) {
 		int err = descriptor_enqueue(loop, record, c->fd, DESCRIPTOR_IN,
 		    poller_events_of_poll(c->events), NULL);
@@ -165,9 +198,8 @@ static void leave(struct selection *selection, int queued)
 {
 	selection->self->wait.more = NULL;
 	for (int i = 0; i < queued; i++) {
-		struct wait *record = &selection->records[i];
-		if (link_is_linked(&record->link))
-			link_remove(&record->link);
+		struct wait *record = &selection->records[i].observer.wait;
+		observer_leave(&selection->records[i].observer);
 		if (record->kind == WAIT_FD)
 			descriptor_leave(selection->self->loop, record);
 	}
@@ -178,17 +210,20 @@ static int park_on_all(struct selection *selection)
 {
 	struct wait *own = wait_begin(selection->self, NULL, WAIT_SELECT, NULL);
 	own->more = NULL;
+	selection->has_parked = true;
 	for (int i = 0; i < selection->count; i++) /* all: told_one() looks also at those not queued */
-		selection->records[i] = (struct wait){ .task = selection->self };
+		selection->records[i] = (struct selected){ .observer.wait.task = selection->self, .selection = selection };
 	for (int i = 0; i < selection->count; i++) {
-		struct wait *record = &selection->records[i];
-		record->more = own->more;
+		struct wait *record = &selection->records[i].observer.wait;
 		int err = enqueue(selection, i);
 		if (err) {
 			leave(selection, i);
 			return err == EALREADY ? 0 : err;
 		}
-		own->more = record;
+		if (record->task) { /* else an observer: it is told, not woken */
+			record->more = own->more;
+			own->more = record;
+		}
 	}
 	int status = park(selection->self, earliest(selection));
 	leave(selection, selection->count);
@@ -199,7 +234,7 @@ static int park_on_all(struct selection *selection)
 static int told_one(struct selection *selection, int status)
 {
 	for (int i = 0; i < selection->count; i++) {
-		const struct wait *record = &selection->records[i];
+		const struct wait *record = &selection->records[i].observer.wait;
 		if (record->kind == WAIT_FD || !(record->events & FUTURE_TOLD))
 			continue;
 		if (record->kind == WAIT_FUTURE)
@@ -210,12 +245,10 @@ static int told_one(struct selection *selection, int status)
 	return -1;
 }
 
+/* The caller has done the first checkpoint. A later one comes right after a park and lets nobody run. */
 static int select_with(struct selection *selection)
 {
 	for (;;) {
-		struct task *self = checkpoint();
-		if (!self)
-			return -1;
 		int index = fire_one(selection);
 		if (index >= 0)
 			return index;
@@ -227,15 +260,17 @@ static int select_with(struct selection *selection)
 			return index;
 		if (status && status != EBADF)
 			return fail_with(status);
+		if (!checkpoint())
+			return -1;
 	}
 }
 
 int bide_select(bide_case cases[], int count, unsigned flags)
 {
-	struct wait few[FEW];
-	struct selection selection = { task_current(), cases, few, count, flags };
+	struct selected few[FEW];
+	struct selection selection = { checkpoint(), cases, few, count, flags, false };
 	if (!selection.self)
-		return fail_with(EPERM);
+		return -1;
 	if (count < 0 || (count > 0 && !cases) || (flags & ~(BIDE_TRY | BIDE_BIASED)))
 		return fail_with(EINVAL);
 	for (int i = 0; i < count; i++)
@@ -248,6 +283,8 @@ int bide_select(bide_case cases[], int count, unsigned flags)
 	if (!selection.records)
 		return -1;
 	int index = select_with(&selection);
+	int saved = errno;
 	memory_free(selection.self->loop->memory, selection.records, size);
+	errno = saved;
 	return index;
 }

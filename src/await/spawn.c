@@ -72,6 +72,7 @@ static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_
 	task->cancel_reason = NULL;
 	task->scope = NULL;
 	task->scope_timer = (struct timer){ .expired = scope_timer_expired };
+	task->group_depth = 0;
 	task->child = NULL;
 	task->deferred = NULL;
 	task->locals = NULL;
@@ -93,11 +94,10 @@ struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr
 	if (check_loop(loop) < 0 || (attr != &defaults && check_attr(attr) < 0))
 		return NULL;
 	struct task *record = make_record(loop, attr);
-	if (!record) {
-		if (errno == ENOMEM)
-			report_limit(run_of(loop), loop->stacks.trouble);
+	if (unlikely(loop->stacks.trouble != STACK_TROUBLE_NONE))
+		report_limit(run_of(loop), &loop->stacks.trouble);
+	if (!record)
 		return NULL;
-	}
 	struct await_task *task = await_task_of(record);
 	fill_in(task, fn, arg, attr);
 	task->spawn_site = site;

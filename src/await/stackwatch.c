@@ -17,12 +17,8 @@ struct search {
 	bool is_found;
 };
 
-static void compare(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
+static void accuse(struct search *search, const struct stack *stack, const struct bide_coro *coro)
 {
-	struct search *search = arg;
-	(void)left;
-	if (search->is_found || !stack || !overflow_is_of(search->trace, stack))
-		return;
 	search->is_found = true;
 	search->victim->stack = *stack;
 	search->victim->is_coroutine = coro != NULL;
@@ -31,6 +27,25 @@ static void compare(const struct stack *stack, struct leave_point left, struct b
 	search->victim->task_id = search->task->id;
 	search->victim->task_name = search->task->name;
 	search->victim->spawn_site = (uintptr_t)search->task->spawn_site;
+}
+
+static void compare(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
+{
+	struct search *search = arg;
+	(void)left;
+	if (search->is_found || !stack || !overflow_is_of(search->trace, stack))
+		return;
+	accuse(search, stack, coro);
+}
+
+static void compare_innermost(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
+{
+	struct search *search = arg;
+	bool is_innermost = !left.sp;
+	if (!is_innermost || !overflow_stepped_over(search->trace, stack, &loop_current->stacks))
+		return;
+	search->victim->has_stepped_over = true;
+	accuse(search, stack, coro);
 }
 
 static void search_task(void *record, void *arg)
@@ -50,6 +65,10 @@ bool find_victim(const struct overflow_trace *trace, struct overflow_victim *vic
 	tower_each(tower_of_thread(), NULL, nowhere, compare, &search);
 	if (!search.is_found && loop_current)
 		slab_each(&loop_current->tasks, search_task, &search);
+	if (!search.is_found && loop_current && loop_current->running) {
+		search.task = await_task_of(loop_current->running);
+		tower_of_task(search.task, compare_innermost, &search);
+	}
 	return search.is_found;
 }
 
@@ -92,10 +111,11 @@ void check_slice(struct loop *loop, struct task *task)
 static void report_mappings(struct run *run)
 {
 	long limit = stack_mapping_limit();
-	run_report(run, BIDE_REPORT_LIMIT, "no mapping is left for the guard of a further stack: the guards have "
-	    "%ld of the %ld that vm.max_map_count allows this process. Raise it (sysctl -w "
-	    "vm.max_map_count=%ld), or use Linux 6.13 or later, where guards need none",
-	    stack_guard_mappings(), limit, 4 * limit);
+	run_report(run, BIDE_REPORT_LIMIT, "no mapping is left for the guard of a further stack%s: guards have %ld "
+	    "of the %ld that vm.max_map_count allows this process. Raise it (sysctl -w vm.max_map_count=%ld), "
+	    "or use Linux 6.13 or later, where guards need none",
+	    run->config.flags & BIDE_UNGUARDED_STACKS ? ", which has none" : "", stack_guard_mappings(), limit,
+	    4 * limit);
 }
 
 static void report_space(struct run *run)
@@ -109,14 +129,16 @@ static void report_space(struct run *run)
 		    "look at vm.max_map_count (%ld) and vm.overcommit_memory", stack_mapping_limit());
 }
 
-void report_limit(struct run *run, enum stack_trouble trouble)
+void report_limit(struct run *run, enum stack_trouble *trouble)
 {
 	int saved = errno;
 	bide_time now = clock_monotonic();
-	if (trouble == STACK_TROUBLE_NONE || now < run->limit_reported_at + BIDE_SEC)
+	enum stack_trouble which = *trouble;
+	*trouble = STACK_TROUBLE_NONE;
+	if (which == STACK_TROUBLE_NONE || (run->limit_reported_at && now < run->limit_reported_at + BIDE_SEC))
 		return;
 	run->limit_reported_at = now;
-	if (trouble == STACK_TROUBLE_MAPPINGS)
+	if (which == STACK_TROUBLE_MAPPINGS)
 		report_mappings(run);
 	else
 		report_space(run);

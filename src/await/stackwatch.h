@@ -16,8 +16,8 @@ bool find_victim(const struct overflow_trace *trace, struct overflow_victim *vic
  * put back. */
 void check_slice(struct loop *loop, struct task *task);
 
-/* Says which limit was met, if one was; at most once a second. errno stays. */
-void report_limit(struct run *run, enum stack_trouble trouble);
+/* Says which limit was met, at most once a second, and clears *trouble. errno stays. */
+void report_limit(struct run *run, enum stack_trouble *trouble);
 
 /* ---- depth by spawn site (sites.c) ---- */
 

@@ -69,7 +69,7 @@ struct place {
 	bool has_claim;
 };
 
-#define DOUBT_NS (5 * BIDE_MSEC)
+#define DOUBT_NS (20 * BIDE_MSEC)
 
 struct task;
 struct loop;

@@ -51,7 +51,7 @@ void loop_destroy(struct loop *loop)
 
 /* How many switches fit between two looks. The clock is too dear to be read at each switch, so recent
  * slices tell: twice as many as last time while they took less than half of LOOK_NS, as many as fit
- * in that half otherwise. After a sleep it starts low: what came in may be long slices. */
+ * in LOOK_NS otherwise. After a sleep it starts low: what came in may be long slices. */
 static void set_stride(struct loop *loop, bide_time now, bool slept)
 {
 	bide_time elapsed = now - loop->looked_at;
@@ -62,7 +62,7 @@ static void set_stride(struct loop *loop, bide_time now, bool slept)
 	else if (elapsed <= LOOK_NS / 2)
 		stride = 2 * stride < LOOK_SWITCHES ? 2 * stride : LOOK_SWITCHES;
 	else
-		stride = (int)(stride * (LOOK_NS / 2) / elapsed);
+		stride = (int)(stride * LOOK_NS / elapsed);
 	loop->look_stride = stride > 0 ? stride : 1;
 	loop->until_look = loop->look_stride;
 }

@@ -154,6 +154,14 @@ bool task_wake(struct task *task, int status)
 			link_remove(&wait->link);
 	timer_disarm(&loop->timers, &task->timer);
 	task->wait.status = status;
+	/* It runs soon, and its stack may have been cold for long. */
+	const char *sp = task->strand.context.sp;
+	__builtin_prefetch(sp);
+	__builtin_prefetch(sp + 64);
+	__builtin_prefetch(sp + 128);
+	__builtin_prefetch(sp + 192);
+	__builtin_prefetch(sp + 256);
+	__builtin_prefetch(sp + 320);
 	task_set_state(task, TASK_READY);
 	ready_push(&loop->ready, &task->entry);
 	return true;

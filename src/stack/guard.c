@@ -144,11 +144,17 @@ long stack_guards_install(char *start, size_t stride, size_t count, size_t size)
 	for (size_t i = 0; i < count; i++) {
 		if (advise(start + i * stride, size))
 			continue;
-		if (protect(start + i * stride, size) < 0) {
-			stack_guards_gone(by_protection);
-			return -1;
-		}
+		if (protect(start + i * stride, size) < 0)
+			goto undo;
 		by_protection++;
 	}
 	return by_protection;
+
+undo:;
+	int err = errno;
+	if (by_protection > 0)
+		mprotect(start, count * stride, PROT_READ | PROT_WRITE);
+	stack_guards_gone(by_protection);
+	errno = err;
+	return -1;
 }

@@ -27,8 +27,7 @@ enum stack_guard stack_guard_kind(void);
 int stack_guard_install(char *start, size_t size);
 
 /* `count` guards of `size` bytes, one at each `stride` bytes from start. Returns how many of them cost
- * mappings, or -1 with errno: then some may be in place, none of them counts, and the caller unmaps
- * all. */
+ * mappings, or -1 with errno, and none that does is left in place. */
 long stack_guards_install(char *start, size_t stride, size_t count, size_t size);
 /* So many that cost mappings are unmapped. */
 void stack_guards_gone(long count);

@@ -48,6 +48,12 @@ bool overflow_is_of(const struct overflow_trace *trace, const struct stack *stac
 	return low - 1 - trace->address < guard_size && trace->sp < low + REACH;
 }
 
+bool overflow_stepped_over(const struct overflow_trace *trace, const struct stack *stack,
+    const struct stack_pool *pool)
+{
+	return stack->low && trace->sp < (uintptr_t)stack->low && stack_pool_contains(pool, (void *)trace->sp);
+}
+
 /* False if it cannot be an overflow. */
 static bool trace_fault(const siginfo_t *info, const ucontext_t *context, struct overflow_trace *trace)
 {
@@ -88,8 +94,10 @@ static void add_who(struct text *text, const struct overflow_victim *victim)
 	}
 }
 
-static void add_where(struct text *text, const struct overflow_trace *trace, const struct stack *stack)
+static void add_where(struct text *text, const struct overflow_trace *trace,
+    const struct overflow_victim *victim)
 {
+	const struct stack *stack = &victim->stack;
 	if (trace->is_frame) {
 		text_add(text, ": no room for a signal's frame at ");
 		text_add_address(text, trace->sp);
@@ -97,7 +105,8 @@ static void add_where(struct text *text, const struct overflow_trace *trace, con
 	} else {
 		text_add(text, ": address ");
 		text_add_address(text, trace->address);
-		text_add(text, " is below its stack ");
+		text_add(text, victim->has_stepped_over ? " is below the guard of its stack, which a large frame has "
+		    "stepped over (compile with -fstack-clash-protection), " : " is below its stack ");
 	}
 	text_add_address(text, (uintptr_t)stack->low);
 	text_add(text, "-");
@@ -110,12 +119,12 @@ static void add_where(struct text *text, const struct overflow_trace *trace, con
 
 static void report(const struct overflow_trace *trace, const struct overflow_victim *victim)
 {
-	char room[640];
+	char room[768];
 	struct text text;
 	text_init(&text, room, sizeof room);
 	text_add(&text, "bide: stack overflow in ");
 	add_who(&text, victim);
-	add_where(&text, trace, &victim->stack);
+	add_where(&text, trace, victim);
 	text_add(&text, victim->is_coroutine ? "; raise stack_size of bide_coro_new()\n"
 	                                     : "; raise bide_task_attr.stack_size, or bide_config.stack_size\n");
 	ssize_t ignored = write(STDERR_FILENO, room, (size_t)(text.at - room));

@@ -21,6 +21,7 @@
 struct overflow_victim {
 	struct stack stack;
 	bool is_coroutine;
+	bool has_stepped_over;  /* the fault is not in its guard, but further down */
 	uint64_t task_id;       /* 0: no task */
 	const char *task_name;  /* "" or NULL: none */
 	uintptr_t spawn_site;   /* 0: not known */
@@ -31,6 +32,10 @@ struct overflow_victim {
 struct overflow_trace;
 typedef bool overflow_finder(const struct overflow_trace *trace, struct overflow_victim *victim);
 bool overflow_is_of(const struct overflow_trace *trace, const struct stack *stack);
+/* The stack pointer is below `stack`, among other stacks of the pool: a frame larger than the guard has
+ * stepped over it. Only of a stack that the thread must be on. */
+bool overflow_stepped_over(const struct overflow_trace *trace, const struct stack *stack,
+    const struct stack_pool *pool);
 
 /* The calling thread's share. */
 struct overflow_watch {

@@ -99,11 +99,8 @@ static int guard_slab(struct stack_pool *pool, struct stack_slab *slab)
 		return 0;
 	}
 	pool->trouble = STACK_TROUBLE_MAPPINGS;
-	if (!pool->options.may_be_unguarded)
-		return -1;
-	/* What was put in place before the failure is undone: those mappings are what is short. */
-	slab->is_unguarded = true;
-	return system_mprotect(slab->start, slab->size, PROT_READ | PROT_WRITE);
+	slab->is_unguarded = pool->options.may_be_unguarded;
+	return slab->is_unguarded ? 0 : -1;
 }
 
 static void enlist(struct stack_slab *slab)

@@ -41,7 +41,7 @@ struct stack_hooks {
 	void *ctx;
 };
 
-/* Why the latest reservation that failed did, for a text that helps. */
+/* Why a reservation failed, or gave a stack without a guard; until somebody has told the user. */
 enum stack_trouble {
 	STACK_TROUBLE_NONE,
 	STACK_TROUBLE_SPACE,    /* mmap() failed */
@@ -121,6 +121,9 @@ size_t stack_size_rounded(size_t size, size_t page_size);
 void stack_trim(const struct stack_pool *pool, const struct stack *stack, const void *sp);
 /* Makes every stack that is not in use cold, and unmaps the slabs that are free altogether. */
 void stack_pool_trim(struct stack_pool *pool);
+
+/* Is it in the address space of the pool's slabs? Reads only, for a signal handler. */
+bool stack_pool_contains(const struct stack_pool *pool, const void *address);
 
 /* Figures for the user; resident is an estimate from some of the stacks. */
 struct stack_figures {

@@ -51,6 +51,18 @@ void stack_pool_trim(struct stack_pool *pool)
 	}
 }
 
+bool stack_pool_contains(const struct stack_pool *pool, const void *address)
+{
+	for (const struct stack_class *class = pool->classes; class; class = class->next) {
+		list_each(link, &class->slabs) {
+			const struct stack_slab *slab = container_of(link, struct stack_slab, all);
+			if ((uintptr_t)address - (uintptr_t)slab->start < slab->size)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* ---- figures ----------------------------------------------------------------------------------- */
 
 #define SAMPLES 64 /* stacks looked at for the estimate */
