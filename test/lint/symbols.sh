@@ -21,7 +21,7 @@ for name in $archived; do
 done
 [ "$exported" = "$archived" ] || complain "$libso and $liba do not export the same names"
 
-declared=$(sed -n 's/^BIDE_API.*[ *]\(bide_[a-z0-9_]*\)(.*/\1/p' include/bide/*.h | sort)
+declared=$(sed -n 's/^[A-Z_ ]*BIDE_API.*[ *]\(bide_[a-z0-9_]*\)(.*/\1/p' include/bide/*.h | sort)
 for name in $declared; do
 	printf '%s\n' "$exported" | grep -qx "$name" || complain "$name is declared and not there"
 done
