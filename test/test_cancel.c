@@ -555,7 +555,7 @@ VIRTUAL_TEST(ten_thousand_blocked_tasks_are_canceled_in_one_turn)
 		must(must_join(tasks[i]).err == ECANCELED || i % 4 == 0);
 	}
 	ck_assert_uint_eq(loop_current->descriptors.waiting, 0);
-	ck_assert(list_is_empty(&handle_resolve(target)->done.queue));
+	ck_assert(list_is_empty(&task_future(handle_resolve(target))->queue));
 	ck_assert_int_eq(bide_task_state(target), BIDE_TASK_SUSPENDED);
 	free(tasks);
 	close_pipe(e14_fds);
@@ -606,7 +606,7 @@ static void wake_settle(void)
 static void wake_end(void)
 {
 	struct await_task *joined = handle_resolve(race.joined);
-	future_complete(&joined->done, "ended", 0);
+	future_complete(task_future(joined), "ended", 0);
 }
 
 static void wake_deadlock(void)
@@ -737,7 +737,7 @@ VIRTUAL_TEST(the_first_waker_wins)
 		left++;
 	ck_assert_int_eq(left, races[_i].left);
 	if (races[_i].first == wake_end || races[_i].second == wake_end)
-		handle_resolve(race.joined)->done.is_done = false; /* it was not really at its end */
+		task_future(handle_resolve(race.joined))->is_done = false; /* it was not really at its end */
 	close_pipe(race.fds);
 }
 

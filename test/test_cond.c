@@ -218,7 +218,7 @@ static void *wait_for_a_second(void *arg)
 	int status = bide_cond_wait(&cond, &mutex);
 	note("%s:%s@%d", (char *)arg, outcome(status), (int)(bide_now() / BIDE_SEC));
 	unlock();
-	must((bide_scope_leave(&scope) < 0) == (status < 0));
+	must((bide_scope_leave(&scope) < 0) == (status < 0 && !bide_canceling()));
 	return NULL;
 }
 
@@ -232,6 +232,30 @@ VIRTUAL_TEST(a_waiter_whose_time_is_over_holds_the_mutex_too)
 	unlock();
 	settle();
 	expect_notes("a:late@3");
+}
+
+static void *lock_and_note(void *arg)
+{
+	lock();
+	note("%s", (char *)arg);
+	unlock();
+	return NULL;
+}
+
+VIRTUAL_TEST(a_waiter_that_wants_the_mutex_back_keeps_its_place_whatever_else_comes)
+{
+	fresh();
+	bide_task *task = must_spawn(wait_for_a_second, "a");
+	must(bide_yield() == 0);
+	lock();
+	pass(2 * BIDE_SEC);
+	must_spawn(lock_and_note, "b");
+	settle();
+	cancel(task); /* besides: its errno is another one now */
+	settle();
+	unlock();
+	settle();
+	expect_notes("a:late@2 b");
 }
 
 /* A signal in time, and the mutex only after the deadline: the signal was taken. */
@@ -384,6 +408,7 @@ int main(void)
 	    LOOP(a_signal_is_taken_or_goes_to_the_next, 0, 4),
 	    TEST(a_canceled_waiter_returns_only_when_it_holds_the_mutex_again),
 	    TEST(a_waiter_whose_time_is_over_holds_the_mutex_too),
+	    TEST(a_waiter_that_wants_the_mutex_back_keeps_its_place_whatever_else_comes),
 	    TEST(a_signal_that_came_in_time_counts_though_the_mutex_comes_late),
 	    TEST(with_a_cancel_pending_the_mutex_is_held_throughout_and_no_signal_taken),
 	    LOOP(a_waiter_is_told_that_the_owner_of_the_mutex_ended, 0, 4),

@@ -110,6 +110,23 @@ END_TEST
 START_TEST(outside_a_coroutine_nothing_can_be_yielded)
 {
 	ck_fails_null(bide_coro_yield("x"), EPERM);
+	ck_assert(!bide_coro_closing());
+}
+END_TEST
+
+static void *take_a_null(void *arg)
+{
+	must(!bide_coro_yield(NULL) && !bide_coro_closing());
+	return arg;
+}
+
+/* A NULL that was sent is told from the one that asks to end. */
+START_TEST(a_null_that_was_sent_is_no_request_to_end)
+{
+	bide_coro *coro = new_coro(take_a_null, NULL);
+	ck_assert_int_eq(bide_coro_resume(coro, NULL, NULL), 1);
+	ck_assert_int_eq(bide_coro_resume(coro, NULL, NULL), 0);
+	close_coro(coro);
 }
 END_TEST
 
@@ -407,8 +424,9 @@ END_TEST
 static void *clean_up(void *arg)
 {
 	int rounds = *(int *)arg;
-	void *in = bide_coro_yield("first");
-	must(in == NULL && errno == ECANCELED);
+	must(!bide_coro_closing());
+	must(!bide_coro_yield("first") && errno == ECANCELED);
+	must(bide_coro_closing());
 	for (int i = 0; i < rounds; i++) {
 		errno = 0;
 		ck_fails_null(bide_coro_yield("dropped"), ECANCELED);
@@ -775,6 +793,7 @@ int main(void)
 	    TEST(one_that_has_ended_cannot_be_resumed),
 	    TEST(null_is_refused),
 	    TEST(outside_a_coroutine_nothing_can_be_yielded),
+	    TEST(a_null_that_was_sent_is_no_request_to_end),
 	    TEST(a_task_is_no_coroutine),
 	    TEST(a_running_coroutine_can_neither_be_resumed_nor_closed),
 	    TEST(coroutines_nest_and_each_yields_to_its_own_resumer),

@@ -260,6 +260,7 @@ BODY_TEST(a_wait_is_doubted_if_the_registration_is_older)
 	struct descriptors *descriptors = &loop_current->descriptors;
 	(void)arg;
 	make_tcp(fds);
+	descriptors->asked_at = clock_monotonic() + LONG; /* not before the test has seen it */
 	struct io io = { .fd = fds[0] };
 	bide_task *reader = io_start(io_recv, &io);
 	must(list_is_empty(&descriptors->doubted)); /* the first one has just registered it */
@@ -332,9 +333,11 @@ BODY_TEST(that_a_doubt_cannot_be_settled_fails_the_wait_and_no_more)
 	(void)arg;
 	make_tcp(fds);
 	used(fds);
+	loop_current->descriptors.asked_at = clock_monotonic() + LONG;
 	struct io io = { .fd = fds[0] };
 	bide_task *reader = io_start(io_recv, &io);
 	must(bide_fault("epoll_ctl:ENOMEM@1") == 0);
+	loop_current->descriptors.asked_at = 0;
 	must(join_within(reader, LONG).err == ENOMEM);
 	must(bide_fault(NULL) == 0);
 	used(fds);

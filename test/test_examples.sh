@@ -101,6 +101,15 @@ counts_in_real_time() {
 	done
 }
 
+philosophers_starve() {
+	fails_with 1 'Resource deadlock avoided' philosophers || return 1
+	cat "$tmp/out"
+	for seat in 0 1 2 3 4; do
+		grep -qx "philosopher $seat: Resource deadlock avoided" "$tmp/out" || return 1
+	done
+	[ "$(wc -l <"$tmp/out")" -eq 5 ]
+}
+
 many_sleep() {
 	run sleepers 500 >"$tmp/out" || return 1
 	cat "$tmp/out"
@@ -251,6 +260,16 @@ check countdown_refuses_a_wrong_option fails_with 2 '^usage: countdown' countdow
 check countdown_tells_of_a_full_disk full_disk countdown --virtual
 check stalled_read_follows_the_golden_trace prints_as_expected stalled_read --virtual
 check generator_gives_and_takes prints_as_expected generator
+check timeouts_end_in_time prints_as_expected timeouts --virtual
+check gather_tells_of_all prints_as_expected gather --virtual
+check as_completed_tells_in_the_order_of_ends prints_as_expected as_completed --virtual
+check shutdown_lets_clients_finish prints_as_expected shutdown --virtual
+check retry_backs_off prints_as_expected retry --virtual
+check rate_limit_lets_few_through prints_as_expected rate_limit --virtual
+check worker_pool_shares_its_jobs prints_as_expected worker_pool --virtual
+check pipeline_passes_on prints_as_expected pipeline --virtual
+check polite_philosophers_eat prints_as_expected philosophers --polite
+check greedy_philosophers_are_told_of_their_deadlock philosophers_starve
 check sleepers_all_wake many_sleep
 check sleepers_refuses_a_wrong_count fails_with 2 '^usage: sleepers' sleepers 0
 [ -n "$RUNNER$SAN" ] || check sleepers_tells_of_missing_memory out_of_memory

@@ -393,6 +393,26 @@ START_TEST(a_run_ends_with_a_hundred_parked_on_mixed_things)
 }
 END_TEST
 
+static void *ask_for_callbacks(void *arg)
+{
+	for (int i = 0; i < 10; i++)
+		must(bide_call_soon(note_arg, "ran") == 0);
+	return arg;
+}
+
+/* bide/loop.h: dropped, since nothing is left that would run on */
+START_TEST(callbacks_that_main_asked_for_last_are_dropped_and_freed)
+{
+	struct counting counting;
+	bide_config config = BIDE_CONFIG_INIT;
+	counting_init(&counting, false);
+	config.allocator = &counting.allocator;
+	ck_assert_int_eq(bide_run(ask_for_callbacks, NULL, &config, NULL), 0);
+	expect_notes("");
+	ck_assert(counting_is_balanced(&counting));
+}
+END_TEST
+
 /* scenario I4 */
 static void *look_at_own_descriptors(void *arg)
 {
@@ -688,6 +708,7 @@ int main(void)
 	    TEST(eight_threads_each_run_loops_of_their_own),
 	    TEST(a_thousand_runs_leave_nothing),
 	    LOOP(a_run_ends_with_a_hundred_parked_on_mixed_things, 0, 2),
+	    TEST(callbacks_that_main_asked_for_last_are_dropped_and_freed),
 	    TEST(the_loop_s_own_descriptors_are_few_and_close_on_exec),
 	    LOOP(signals_are_after_a_run_what_they_were_before, 0, 2),
 	    TEST(exit_in_a_task_runs_the_handlers_and_gives_its_status),

@@ -205,6 +205,24 @@ VIRTUAL_TEST(data_that_is_there_comes_before_a_jump_of_the_clock)
 	bide_close(fds[1]);
 }
 
+/* bide/testing.h: while descriptors are waited for, real I/O has a millisecond to come before a jump. */
+VIRTUAL_TEST(a_jump_gives_real_data_a_millisecond_to_come)
+{
+	int fds[2];
+	ck_assert_int_eq(pipe(fds), 0);
+	struct pipe_reader reader = { fds[0], -1 };
+	bide_task *task = must_spawn(read_one, &reader);
+	settle();
+	bide_time start = clock_monotonic();
+	for (int i = 0; i < 10; i++)
+		pass(BIDE_SEC);
+	ck_assert(clock_monotonic() - start >= 10 * BIDE_MSEC);
+	ck_assert_int_eq(write(fds[1], "x", 1), 1);
+	must_end_well(task);
+	bide_close(fds[0]);
+	bide_close(fds[1]);
+}
+
 static void *write_a_little_later(void *arg)
 {
 	usleep(2000);
@@ -422,6 +440,30 @@ VIRTUAL_TEST(settle_lets_ready_descriptors_be_served)
 	bide_close(fds[1]);
 }
 
+static void *read_one_and_go_on(void *arg)
+{
+	read_one(arg);
+	for (int i = 0; i < 3; i++)
+		must(bide_yield() == 0);
+	note("reader");
+	return NULL;
+}
+
+VIRTUAL_TEST(settle_waits_for_those_whom_a_descriptor_woke)
+{
+	int fds[2];
+	ck_assert_int_eq(pipe(fds), 0);
+	struct pipe_reader reader = { fds[0], -1 };
+	bide_task *task = must_spawn(read_one_and_go_on, &reader);
+	settle();
+	ck_assert_int_eq(write(fds[1], "x", 1), 1);
+	settle();
+	expect_notes("reader");
+	must_end_well(task);
+	bide_close(fds[0]);
+	bide_close(fds[1]);
+}
+
 REAL_TEST(settle_works_on_the_real_clock)
 {
 	bide_time hour = 3600 * BIDE_SEC;
@@ -490,6 +532,9 @@ VIRTUAL_TEST(advance_to_the_end_of_time_fires_everything_that_has_a_time)
 	ck_assert(bide_now() == BIDE_NEVER);
 	settle();
 	expect_notes("finite@9");
+	ck_assert_int_eq(bide_call_at(&finite, 0, note_arg, "overdue"), 0);
+	settle();
+	expect_notes("finite@9 overdue");
 }
 
 static void *advance_two_seconds(void *arg)
@@ -527,6 +572,7 @@ int main(void)
 	    TEST(an_hour_takes_no_time_and_is_exact),
 	    TEST(many_sleepers_each_wake_at_their_exact_times),
 	    TEST(data_that_is_there_comes_before_a_jump_of_the_clock),
+	    TEST(a_jump_gives_real_data_a_millisecond_to_come),
 	    TEST(without_a_timer_the_virtual_clock_waits_for_real_data),
 	    TEST(countdown_beside_countup_gives_the_golden_trace),
 	    TABLE(a_sleep_of_nothing_is_exactly_one_turn, one_turn),
@@ -537,6 +583,7 @@ int main(void)
 	    TEST(settle_waits_until_all_others_are_parked_and_no_callback_is_ready),
 	    TEST(several_may_wait_for_the_loop_to_settle),
 	    TEST(settle_lets_ready_descriptors_be_served),
+	    TEST(settle_waits_for_those_whom_a_descriptor_woke),
 	    TEST(settle_works_on_the_real_clock),
 	    TEST(advance_fires_all_on_the_way_in_order_each_at_its_time),
 	    TEST(advance_to_a_deadline_reaches_it_and_one_less_does_not),

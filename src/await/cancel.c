@@ -12,7 +12,7 @@ int bide_cancel(bide_task *handle, const char *reason)
 	struct await_task *task = handle_resolve(handle);
 	if (!task)
 		return -1;
-	if (task->done.is_done) {
+	if (task_outcome(task)->is_done) {
 		errno = ESRCH;
 		return -1;
 	}
@@ -23,7 +23,7 @@ int bide_cancel(bide_task *handle, const char *reason)
 int bide_canceling(void)
 {
 	struct task *task = task_current();
-	return task ? (int)await_task_of(task)->cancel_count : 0;
+	return task ? (int)annex_peek(await_task_of(task))->cancel_count : 0;
 }
 
 int bide_uncancel(void)
@@ -31,19 +31,20 @@ int bide_uncancel(void)
 	struct await_task *task = await_current();
 	if (!task)
 		return -1;
-	if (task->cancel_count > 0 && --task->cancel_count == 0) {
-		task->cancel_reason = NULL;
+	struct annex *annex = annex_of(task);
+	if (annex->cancel_count > 0 && --annex->cancel_count == 0) {
+		annex->cancel_reason = NULL;
 		interrupt_update(task);
 		if (!task->task.interrupt) /* else a scope's turn comes: it claims the call that failed */
 			task->task.was_interrupted = 0;
 	}
-	return (int)task->cancel_count;
+	return (int)annex->cancel_count;
 }
 
 const char *bide_cancel_reason(void)
 {
 	struct task *task = task_current();
-	return task ? await_task_of(task)->cancel_reason : NULL;
+	return task ? annex_peek(await_task_of(task))->cancel_reason : NULL;
 }
 
 int bide_checkpoint(void)

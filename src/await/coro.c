@@ -229,7 +229,7 @@ void tower_of_task(const struct await_task *task, tower_visitor *visit, void *ar
 {
 	bool runs = task->task.loop->running == &task->task;
 	struct leave_point left = runs ? (struct leave_point){ NULL, NULL } : left_at(&task->task.strand);
-	tower_each(task->coro, &task->task.stack, left, visit, arg);
+	tower_each(task->is_entered ? task->coro : NULL, &task->task.stack, left, visit, arg);
 }
 
 struct bide_coro *tower_of_thread(void)

@@ -20,7 +20,7 @@ int crew_init(struct crew *crew, struct task *self, int capacity)
 
 static void note_outcome(struct crew *crew, int index)
 {
-	int err = crew->members[index].task->done.err;
+	int err = task_outcome(crew->members[index].task)->err;
 	if (!err && crew->winner < 0)
 		crew->winner = index;
 	if (!err || err == ECANCELED)
@@ -28,7 +28,7 @@ static void note_outcome(struct crew *crew, int index)
 	crew->failed++;
 	crew->last_err = err;
 	/* Those that had ended before came in the order of the arguments. */
-	uint64_t number = crew->members[index].task->end_number;
+	uint64_t number = annex_peek(crew->members[index].task)->end_number;
 	if (!crew->first_err || number < crew->first_number) {
 		crew->first_err = err;
 		crew->first_number = number;
@@ -51,12 +51,12 @@ void crew_add(struct crew *crew, struct await_task *task)
 	struct crew_member *member = &crew->members[crew->count++];
 	*member = (struct crew_member){ .task = task, .crew = crew };
 	task_hold(task);
-	if (task->done.is_done) {
+	if (task_outcome(task)->is_done) {
 		note_outcome(crew, crew->count - 1);
 		return;
 	}
 	crew->pending++;
-	future_observe(&task->done, &member->observer, member_done);
+	future_observe(task_future(task), &member->observer, member_done);
 }
 
 int crew_wait(struct crew *crew, bide_time deadline)
@@ -73,7 +73,7 @@ int crew_wait(struct crew *crew, bide_time deadline)
 void crew_end(struct crew *crew, const char *reason)
 {
 	for (int i = 0; i < crew->count; i++)
-		if (!crew->members[i].task->done.is_done)
+		if (!task_outcome(crew->members[i].task)->is_done)
 			cancel_request(crew->members[i].task, reason);
 	while (crew->pending > 0) {
 		wait_begin(crew->self, NULL, WAIT_GROUP, NULL)->is_shielded = 1;

@@ -31,16 +31,18 @@ int bide_defer(void (*fn)(void *arg), void *arg)
 	struct deferred *deferred = memory_alloc(task->task.loop->memory, sizeof *deferred);
 	if (!deferred)
 		return -1;
-	*deferred = (struct deferred){ task->deferred, fn, arg };
-	task->deferred = deferred;
+	struct annex *annex = annex_of(task);
+	*deferred = (struct deferred){ annex->deferred, fn, arg };
+	annex->deferred = deferred;
 	return 0;
 }
 
 static void pop_deferred(struct await_task *task, bool run)
 {
-	struct deferred popped = *task->deferred;
-	memory_free(task->task.loop->memory, task->deferred, sizeof popped);
-	task->deferred = popped.next;
+	struct annex *annex = annex_of(task);
+	struct deferred popped = *annex->deferred;
+	memory_free(task->task.loop->memory, annex->deferred, sizeof popped);
+	annex->deferred = popped.next;
 	if (run)
 		popped.fn(popped.arg);
 }
@@ -50,7 +52,7 @@ int bide_undefer(bool run)
 	struct await_task *task = await_current();
 	if (!task)
 		return -1;
-	if (!task->deferred) {
+	if (!annex_peek(task)->deferred) {
 		errno = ENOENT;
 		return -1;
 	}
@@ -60,7 +62,7 @@ int bide_undefer(bool run)
 
 void deferred_free(struct await_task *task)
 {
-	while (task->deferred)
+	while (annex_peek(task)->deferred)
 		pop_deferred(task, false);
 }
 
@@ -68,7 +70,7 @@ void deferred_free(struct await_task *task)
 
 static struct local *find_local(const struct await_task *task, const bide_key *key)
 {
-	struct local *local = task->locals;
+	struct local *local = annex_peek(task)->locals;
 	while (local && local->key != key)
 		local = local->next;
 	return local;
@@ -79,8 +81,9 @@ static int add_local(struct await_task *task, const bide_key *key, void *value, 
 	struct local *local = memory_alloc(task->task.loop->memory, sizeof *local);
 	if (!local)
 		return -1;
-	*local = (struct local){ task->locals, key, value, is_inherited };
-	task->locals = local;
+	struct annex *annex = annex_of(task);
+	*local = (struct local){ annex->locals, key, value, is_inherited };
+	annex->locals = local;
 	return 0;
 }
 
@@ -110,7 +113,7 @@ void *bide_local_get(const bide_key *key)
 
 int locals_inherit(struct await_task *child, const struct await_task *spawner)
 {
-	for (const struct local *local = spawner->locals; local; local = local->next) {
+	for (const struct local *local = annex_peek(spawner)->locals; local; local = local->next) {
 		if (!(local->key->flags & BIDE_KEY_INHERIT))
 			continue;
 		if (add_local(child, local->key, local->value, true) < 0) {
@@ -123,18 +126,20 @@ int locals_inherit(struct await_task *child, const struct await_task *spawner)
 
 void locals_free(struct await_task *task)
 {
-	while (task->locals) {
-		struct local *local = task->locals;
-		task->locals = local->next;
+	while (annex_peek(task)->locals) {
+		struct annex *annex = annex_of(task);
+		struct local *local = annex->locals;
+		annex->locals = local->next;
 		memory_free(task->task.loop->memory, local, sizeof *local);
 	}
 }
 
 static void drop_local(struct await_task *task)
 {
-	struct local local = *task->locals;
-	memory_free(task->task.loop->memory, task->locals, sizeof local);
-	task->locals = local.next;
+	struct annex *annex = annex_of(task);
+	struct local local = *annex->locals;
+	memory_free(task->task.loop->memory, annex->locals, sizeof local);
+	annex->locals = local.next;
 	if (local.value && local.key->drop && !local.is_inherited)
 		local.key->drop(local.value);
 }
@@ -142,8 +147,9 @@ static void drop_local(struct await_task *task)
 /* Whatever is called here may defer and set locals again: that runs, and is dropped, too. */
 void ending_run(struct await_task *task)
 {
-	while (task->deferred || task->locals) {
-		if (task->deferred)
+	const struct annex *annex = annex_peek(task);
+	while (annex->deferred || annex->locals) {
+		if (annex->deferred)
 			pop_deferred(task, true);
 		else
 			drop_local(task);

@@ -169,7 +169,7 @@ CONTEXT_RETURNS_BY_JUMP int future_await(struct task *self, struct future *futur
 	return 0;
 }
 
-int bide_await(bide_future *public_future, bide_result *out)
+CONTEXT_RETURNS_BY_JUMP int bide_await(bide_future *public_future, bide_result *out)
 {
 	struct task *self = checkpoint(); /* first: it may let others run, who destroy futures */
 	if (!self)
@@ -191,7 +191,7 @@ int bide_await(bide_future *public_future, bide_result *out)
 bide_future *bide_task_future(bide_task *handle)
 {
 	struct await_task *task = handle_resolve(handle);
-	return task ? (bide_future *)&task->done : NULL;
+	return task ? (bide_future *)task_future(task) : NULL;
 }
 
 /* ---- callbacks --------------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ static void hand_out(const struct crew *crew, bide_result out[])
 	for (int i = 0; i < crew->count; i++) {
 		struct await_task *task = crew->members[i].task;
 		if (out)
-			out[i] = (bide_result){ task->done.value, task->done.err };
+			out[i] = (bide_result){ task_outcome(task)->value, task_outcome(task)->err };
 		task_give_handle_back(task);
 	}
 }
@@ -100,7 +100,7 @@ int bide_wait_for(bide_task *handle, bide_time timeout, bide_result *out)
 	int err = wait_until(&crew, time_add(loop_now(self->loop), timeout));
 	if (err) {
 		crew_end(&crew, err == ETIMEDOUT ? "timeout" : "its waiter was canceled");
-		if (task->done.err != ECANCELED)
+		if (task_outcome(task)->err != ECANCELED)
 			err = 0; /* it answered the cancel with an outcome of its own */
 	}
 	hand_out(&crew, out);

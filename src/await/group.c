@@ -99,7 +99,7 @@ static void end_handshake(struct child *child)
 void group_child_ended(struct child *child)
 {
 	struct group *group = child->group;
-	int err = child->task->done.err;
+	int err = task_outcome(child->task)->err;
 	child->task->is_outcome_read = true; /* the group tells of it */
 	link_remove(&child->link);
 	group->alive--;
@@ -138,7 +138,7 @@ int bide_group_enter(bide_group *public_group, unsigned limit, unsigned flags)
 	if (scope_enter(&group->scope, task, BIDE_NEVER, 0) < 0)
 		return -1;
 	group->scope.is_group = true;
-	task->group_depth++;
+	annex_of(task)->group_depth++;
 	group->owner = task;
 	group->limit = limit;
 	group->flags = flags;
@@ -242,7 +242,7 @@ static bide_task *await_start(struct task *self, struct child *child, void **sta
 	int status = park(self, BIDE_NEVER);
 	if (status && task->child)
 		task->child->start = NULL;
-	int err = task->done.is_done ? task->done.err : 0;
+	int err = task_outcome(task)->err;
 	task_drop(task);
 	if (status)
 		return fail_null(status);
@@ -294,7 +294,7 @@ static void tell_of(struct child *child, bide_task **handle, bide_result *out)
 	if (handle)
 		*handle = handle_of(child->task);
 	if (out)
-		*out = (bide_result){ child->task->done.value, child->task->done.err };
+		*out = (bide_result){ task_outcome(child->task)->value, task_outcome(child->task)->err };
 	drop_child(child);
 }
 
@@ -364,7 +364,7 @@ static int leave(struct group *group)
 	if (interrupted)
 		owner->task.was_interrupted = 1;
 	scope_leave(&group->scope, owner);
-	owner->group_depth--;
+	annex_of(owner)->group_depth--;
 	group->owner = NULL;
 	return interrupted;
 }
@@ -382,7 +382,7 @@ int bide_group_leave(bide_group *public_group)
 
 void groups_abandon(struct await_task *task)
 {
-	while (task->group_depth > 0) {
+	while (annex_peek(task)->group_depth > 0) {
 		struct scope *scope = task->scope;
 		if (scope->is_group) {
 			struct group *group = container_of(scope, struct group, scope);

@@ -39,7 +39,7 @@ void task_give_handle_back(struct await_task *task)
 static int hand_out(struct await_task *task, bide_result *out)
 {
 	if (out)
-		*out = (bide_result){ task->done.value, task->done.err };
+		*out = (bide_result){ task_outcome(task)->value, task_outcome(task)->err };
 	task_give_handle_back(task);
 	return 0;
 }
@@ -53,7 +53,7 @@ static CONTEXT_RETURNS_BY_JUMP __attribute__((noinline)) int join_running(struct
 	if (task_waits_for(task, await_task_of(self)))
 		errno = EDEADLK;
 	else
-		result = future_await(self, &task->done, WAIT_JOIN, task, NULL);
+		result = future_await(self, task_future(task), WAIT_JOIN, task, NULL);
 	if (result == 0)
 		hand_out(task, out);
 	task_drop(task);
@@ -71,7 +71,7 @@ int bide_join(bide_task *handle, bide_result *out)
 		return -1;
 	task_hold(task); /* the checkpoint may let others run, and they the task go */
 	struct task *self = checkpoint();
-	if (self && !task->done.is_done)
+	if (self && !task_outcome(task)->is_done)
 		return join_running(task, self, out);
 	int result = self ? hand_out(task, out) : -1;
 	task_drop(task);

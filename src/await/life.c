@@ -15,9 +15,9 @@ static char failed;
 static int err_of(const struct await_task *task, const void *value)
 {
 	if (value == &failed)
-		return task->fail_err;
+		return annex_peek(task)->fail_err;
 	/* A body that saw its cancel and has nothing to show for itself was ended by it. */
-	if (!value && task->cancel_count > 0 && task->task.was_interrupted)
+	if (!value && annex_peek(task)->cancel_count > 0 && task->task.was_interrupted)
 		return ECANCELED;
 	return 0;
 }
@@ -26,8 +26,8 @@ static int err_of(const struct await_task *task, const void *value)
 static void conclude(struct await_task *task, void *value, int err)
 {
 	struct run *run = run_of(task->task.loop);
-	task->end_number = ++run->ends;
-	future_complete(&task->done, value, err);
+	annex_of(task)->end_number = ++run->ends;
+	future_complete(task_future(task), value, err);
 	if (task->child)
 		group_child_ended(task->child);
 	run->alive--;
@@ -41,14 +41,15 @@ static void conclude(struct await_task *task, void *value, int err)
 static void finish(struct await_task *task, void *value)
 {
 	int err = err_of(task, value);
-	task->shield_depth++;
-	if (unlikely(task->scope || task->cancel_count > 0))
+	struct annex *annex = annex_of(task);
+	task->is_ending = true;
+	if (unlikely(task->scope || annex->cancel_count > 0))
 		scopes_abandon(task);
-	if (unlikely(task->deferred || task->locals))
+	if (unlikely(annex->deferred || annex->locals))
 		ending_run(task);
 	if (unlikely(task->scope != NULL))
 		scopes_abandon(task);
-	if (unlikely(task->held_locks > 0))
+	if (unlikely(annex->held_locks > 0))
 		run_of(task->task.loop)->locks->abandoned(task);
 	conclude(task, value, err);
 }
@@ -56,9 +57,12 @@ static void finish(struct await_task *task, void *value)
 void life_main(struct task *sched_task)
 {
 	struct await_task *task = await_task_of(sched_task);
-	void *value = task->fn(task->arg);
+	void *arg = task->arg;
+	task->coro = NULL;
+	task->is_entered = true;
+	void *value = task->fn(arg);
 	/* Its children would go on with a group that is no more. */
-	CHECK(task->group_depth == 0, "a body leaves the groups that it entered");
+	CHECK(!task->has_annex || annex_of(task)->group_depth == 0, "a body leaves the groups that it entered");
 	finish(task, value);
 }
 
@@ -75,8 +79,8 @@ static void abandon(struct entry *entry)
 {
 	struct await_task *task = await_task_of(task_of_entry(entry));
 	entry->run = NULL;
-	if (task->drop)
-		task->drop(task->arg);
+	if (annex_of(task)->drop)
+		annex_of(task)->drop(task->arg);
 	locals_free(task);
 	task_set_state(&task->task, TASK_DONE);
 	stack_put(&task->task.loop->stacks, &task->task.stack);
@@ -87,8 +91,9 @@ static void abandon(struct entry *entry)
 
 void cancel_request(struct await_task *task, const char *reason)
 {
-	if (task->cancel_count++ == 0)
-		task->cancel_reason = reason;
+	struct annex *annex = annex_of(task);
+	if (annex->cancel_count++ == 0)
+		annex->cancel_reason = reason;
 	interrupt_update(task);
 	if (task->task.state == TASK_CREATED && !task->starts_always)
 		task->task.entry.run = abandon;
@@ -99,7 +104,7 @@ void *bide_fail(int err)
 	struct await_task *task = await_current();
 	if (!task)
 		return NULL;
-	task->fail_err = err > 0 ? err : EINVAL;
+	annex_of(task)->fail_err = err > 0 ? err : EINVAL;
 	return &failed;
 }
 

@@ -27,7 +27,7 @@ struct race {
 static bool latest_has_ended(const struct race *race)
 {
 	const struct crew *crew = &race->crew;
-	return crew->count == 0 || crew->members[crew->count - 1].task->done.is_done;
+	return crew->count == 0 || task_outcome(crew->members[crew->count - 1].task)->is_done;
 }
 
 /* The next one's turn: the first, after the stagger, or because the one before it has failed. */
@@ -91,7 +91,7 @@ int bide_race(bide_fn *const fns[], void *const args[], int count, bide_time sta
 	crew_end(&race.crew, "another one won the race");
 	int index = race.crew.winner;
 	if (index >= 0 && winner)
-		*winner = (bide_result){ race.crew.members[index].task->done.value, 0 };
+		*winner = (bide_result){ task_outcome(race.crew.members[index].task)->value, 0 };
 	give_handles_back(&race.crew);
 	crew_destroy(&race.crew, count);
 	if (status)

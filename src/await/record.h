@@ -22,7 +22,8 @@ struct local;
 struct bide_coro;
 struct child;
 
-/* What lies behind struct task in the same record. */
+/* What lies behind struct task in the same record. A million parked tasks have a million of these: what is
+ * not needed by a task that is just parked belongs into the annex. docs/notes/stack.md has the sum. */
 struct await_task {
 	struct task task;
 
@@ -30,45 +31,84 @@ struct await_task {
 	uint64_t id;
 	unsigned references;     /* the runtime's until the task is buried; the handle's until it is
 	                            joined or detached; bide_task_ref's */
-	unsigned user_references; /* bide_task_ref's alone: no more than these can be dropped by unref */
 	uint16_t generation;     /* of the record: a handle names one */
-	bool is_detached;
-	bool is_joined;          /* the handle's reference is gone */
-	bool starts_always;
-	bool was_nearly_full;    /* its stack, and that was reported */
-	char name[TASK_NAME_SIZE];
+	union {
+		struct {
+			bool is_detached : 1;
+			bool is_joined : 1;       /* the handle's reference is gone */
+			bool starts_always : 1;
+			bool is_entered : 1;      /* its body: arg is gone, coro is there */
+			bool is_outcome_read : 1;
+			bool is_ending : 1;       /* its cancel requests do not interrupt it */
+			bool was_nearly_full : 1; /* its stack, and that was reported */
+			bool has_annex : 1;       /* the annex means something */
+		};
+		uint16_t flags;
+	};
 	void *spawn_site;        /* the return address of bide_spawn */
 
-	/* The body, until it is entered. */
 	bide_fn *fn;
-	void *arg;
-	void (*drop)(void *arg);
+	union {
+		void *arg;
+		struct bide_coro *coro; /* the innermost one that runs in this task */
+	};
 
-	/* The outcome. */
-	struct future done;      /* its completion */
-	uint64_t end_number;     /* how many of the run had ended with it */
-	int fail_err;            /* what bide_fail() was told */
-	bool is_outcome_read;
-
-	/* Cancellation (cancel.c, scope.c). */
-	unsigned cancel_count;
-	unsigned shield_depth;   /* > 0: the task is ending, its cancel requests do not interrupt it */
-	const char *cancel_reason;
 	struct scope *scope;     /* the innermost one */
-	struct timer scope_timer; /* armed for the nearest deadline in force; pledged */
-
-	unsigned group_depth;    /* groups it has entered and not left */
 	struct child *child;     /* its place in the group that owns it; NULL: free-standing */
+};
 
-	/* What ends with the task (ending.c). */
-	struct deferred *deferred; /* the latest one */
+#if !defined(ANNOTATE_ASAN) && !defined(ANNOTATE_TSAN) && !defined(BIDE_VALGRIND)
+_Static_assert(sizeof(struct await_task) <= 256, "a parked task costs little more than its stack's page");
+#endif
+
+/* What a task needs that is waited for, canceled, named or more: apart from the record, in memory that is
+ * not touched before. */
+struct annex {
+	/* Looked at whenever a task ends. */
+	struct future done;        /* its completion */
+	uint64_t end_number;       /* how many of the run had ended with it */
+	unsigned cancel_count;
+	unsigned group_depth;      /* groups it has entered and not left */
+	unsigned held_locks;       /* mutexes; counted by the layer sync */
+	unsigned user_references;  /* bide_task_ref's alone: no more than these can be dropped by unref */
+	struct deferred *deferred; /* the latest one (ending.c) */
 	struct local *locals;
 
-	unsigned held_locks;       /* mutexes; counted by the layer sync */
-	uintptr_t held_addresses;  /* of all of them, xor */
-
-	struct bide_coro *coro;    /* the innermost one that runs in this task */
+	uintptr_t held_addresses;  /* of all locks held, xor */
+	const char *cancel_reason;
+	void (*drop)(void *arg);   /* for an arg whose body is never entered */
+	int fail_err;              /* what bide_fail() was told */
+	struct timer scope_timer;  /* armed for the nearest deadline in force; pledged (scope.c) */
+	char name[TASK_NAME_SIZE];
 };
+
+extern const struct annex no_annex;
+void annex_begin(struct await_task *task);
+
+/* To write to; made if need be. */
+static inline struct annex *annex_of(struct await_task *task)
+{
+	if (!task->has_annex)
+		annex_begin(task);
+	return task->task.annex;
+}
+
+/* To read; all zero if nothing was ever written. */
+static inline const struct annex *annex_peek(const struct await_task *task)
+{
+	return task->has_annex ? task->task.annex : &no_annex;
+}
+
+/* The task's completion, to wait for; and how it stands. */
+static inline struct future *task_future(struct await_task *task)
+{
+	return &annex_of(task)->done;
+}
+
+static inline const struct future *task_outcome(const struct await_task *task)
+{
+	return &annex_peek(task)->done;
+}
 
 /* What the layer sync, above, knows of locks. */
 struct lock_hooks {

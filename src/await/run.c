@@ -165,7 +165,7 @@ static void free_record(void *record, void *arg)
 		if (run->config.flags & BIDE_DEBUG && !task->is_joined && !task->is_detached && task != run->main)
 			run_report(run, BIDE_REPORT_LEAK, "task %s was never joined; spawned at %p",
 			    task_label(task, label), task->spawn_site);
-		if (task != run->main && task->done.err)
+		if (task != run->main && task_outcome(task)->err)
 			report_unread(task);
 	} else if (task->task.state != TASK_CREATED) {
 		strand_destroy(&task->task.strand);
@@ -232,12 +232,15 @@ static int init_loop(struct run *run)
 		hooks = (struct stack_hooks){ allocator->stack_alloc, allocator->stack_free, allocator->ctx };
 	struct loop_settings settings = {
 		.record_size = sizeof(struct await_task),
+		.annex_size = sizeof(struct annex),
 		.memory = &run->memory,
 		.stack_hooks = &hooks,
 		.stacks = stack_options(&run->config),
 		.is_virtual = run->config.flags & BIDE_VIRTUAL_CLOCK,
 		.is_random = run->config.flags & BIDE_RANDOM_ORDER,
 		.seed = run->config.seed,
+		.task_main = life_main,
+		.task_buried = life_buried,
 		.deadlocked = deadlocked,
 	};
 	list_init(&run->soons);
@@ -285,7 +288,7 @@ static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *o
 	}
 	end_leftovers(run);
 	if (run->main->task.state == TASK_DONE)
-		*out = (bide_result){ run->main->done.value, run->main->done.err };
+		*out = (bide_result){ task_outcome(run->main)->value, task_outcome(run->main)->err };
 	if (run->alive > 0)
 		slab_each(&run->loop.tasks, report_leftover, run);
 	if (run->is_deadlocked)

@@ -20,7 +20,7 @@ static int fail_with(int err)
 static struct scope *source_from(const struct await_task *task, struct scope *innermost, bool *is_shielded)
 {
 	struct scope *source = NULL;
-	*is_shielded = task->shield_depth > 0;
+	*is_shielded = task->is_ending;
 	for (struct scope *scope = innermost; scope; scope = scope->outer) {
 		if (scope->is_expired || scope->is_canceled)
 			source = scope;
@@ -41,7 +41,7 @@ static int interrupt_from(const struct await_task *task, struct scope *innermost
 {
 	bool is_shielded;
 	struct scope *source = source_from(task, innermost, &is_shielded);
-	if (task->cancel_count > 0 && !is_shielded)
+	if (annex_peek(task)->cancel_count > 0 && !is_shielded)
 		return ECANCELED;
 	return source ? errno_of(source) : 0;
 }
@@ -67,10 +67,13 @@ static void timer_update(struct await_task *task)
 {
 	struct timers *timers = &task->task.loop->timers;
 	bide_time nearest = nearest_deadline(task);
-	if (timer_is_armed(&task->scope_timer) && task->scope_timer.node.key == nearest)
+	if (nearest == BIDE_NEVER && !task->has_annex)
 		return;
-	timer_disarm(timers, &task->scope_timer);
-	timer_arm(timers, &task->scope_timer, nearest);
+	struct timer *timer = &annex_of(task)->scope_timer;
+	if (timer_is_armed(timer) && timer->node.key == nearest)
+		return;
+	timer_disarm(timers, timer);
+	timer_arm(timers, timer, nearest);
 }
 
 void interrupt_update(struct await_task *task)
@@ -93,7 +96,7 @@ static void note_expired(struct await_task *task, bide_time now)
 
 void scope_timer_expired(struct timer *timer)
 {
-	struct await_task *task = container_of(timer, struct await_task, scope_timer);
+	struct await_task *task = container_of(timer, struct annex, scope_timer)->done.of_task;
 	note_expired(task, loop_now(task->task.loop));
 	interrupt_update(task);
 }
@@ -146,7 +149,7 @@ int scope_leave(struct scope *scope, struct await_task *task)
 		return fail_with(EINVAL);
 	bool is_shielded;
 	bool has_failed = task->task.was_interrupted;
-	bool is_mine = source_from(task, scope, &is_shielded) == scope && (is_shielded || task->cancel_count == 0);
+	bool is_mine = source_from(task, scope, &is_shielded) == scope && (is_shielded || annex_peek(task)->cancel_count == 0);
 	int claimed = has_failed && is_mine ? errno_of(scope) : 0;
 	note_on_leaving(scope, task);
 	task->scope = scope->outer;

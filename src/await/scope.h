@@ -33,7 +33,7 @@ _Static_assert(sizeof(struct scope) <= sizeof(bide_scope), "bide_scope.opaque");
 /* Sets task.interrupt, and the scope timer, from what is in force. */
 void interrupt_update(struct await_task *task);
 
-/* Of await_task.scope_timer. */
+/* Of annex.scope_timer. */
 void scope_timer_expired(struct timer *timer);
 
 /* enter: 0 or -1 with errno. leave: what bide_scope_leave says. */

@@ -50,35 +50,19 @@ static struct task *make_record(struct loop *loop, const bide_task_attr *attr)
 static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_task_attr *attr)
 {
 	struct run *run = run_of(task->task.loop);
-	task->task.main = life_main;
-	task->task.buried = life_buried;
 	task->id = ++run->next_id;
+	task->flags = 0;
 	task->is_detached = attr->flags & BIDE_DETACHED;
-	task->references = task->is_detached ? 1 : 2;
-	task->user_references = 0;
-	task->is_joined = false;
 	task->starts_always = attr->flags & BIDE_START_ALWAYS;
-	task->was_nearly_full = false;
-	task->name[0] = '\0';
-	if (attr->name)
-		task_name_copy(task->name, attr->name);
+	task->references = task->is_detached ? 1 : 2;
 	task->fn = fn;
 	task->arg = arg;
-	task->drop = attr->drop;
-	task->done = (struct future){ .loop = task->task.loop, .run = run->serial, .of_task = task };
-	task->is_outcome_read = false;
-	task->cancel_count = 0;
-	task->shield_depth = 0;
-	task->cancel_reason = NULL;
 	task->scope = NULL;
-	task->scope_timer = (struct timer){ .expired = scope_timer_expired };
-	task->group_depth = 0;
 	task->child = NULL;
-	task->deferred = NULL;
-	task->locals = NULL;
-	task->held_locks = 0;
-	task->held_addresses = 0;
-	task->coro = NULL;
+	if (attr->name)
+		task_name_copy(annex_of(task)->name, attr->name);
+	if (attr->drop)
+		annex_of(task)->drop = attr->drop;
 }
 
 struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
@@ -102,7 +86,7 @@ struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr
 	fill_in(task, fn, arg, attr);
 	task->spawn_site = site;
 	struct await_task *spawner = loop->running ? await_task_of(loop->running) : NULL;
-	if (spawner && unlikely(spawner->locals) && locals_inherit(task, spawner) < 0) {
+	if (spawner && unlikely(annex_peek(spawner)->locals) && locals_inherit(task, spawner) < 0) {
 		task_free(record);
 		return NULL;
 	}

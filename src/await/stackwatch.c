@@ -25,7 +25,7 @@ static void accuse(struct search *search, const struct stack *stack, const struc
 	if (!search->task)
 		return;
 	search->victim->task_id = search->task->id;
-	search->victim->task_name = search->task->name;
+	search->victim->task_name = annex_peek(search->task)->name;
 	search->victim->spawn_site = (uintptr_t)search->task->spawn_site;
 }
 

@@ -89,7 +89,7 @@ static int set_capacity(struct heap *heap, size_t capacity)
 		errno = ENOMEM;
 		return -1;
 	}
-	char *block = memory_alloc(heap->memory, block_size(capacity));
+	char *block = memory_alloc_raw(heap->memory, block_size(capacity));
 	if (!block)
 		return -1;
 	struct heap_slot *slots = (void *)(((uintptr_t)block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));

@@ -23,16 +23,20 @@ static void default_free(void *block, size_t size, void *ctx)
 
 const struct memory memory_default = { default_alloc, default_free, NULL };
 
-void *memory_alloc(const struct memory *memory, size_t size)
+void *memory_alloc_raw(const struct memory *memory, size_t size)
 {
 	if (fault_hits(FAULT_MALLOC))
 		return NULL;
 	void *block = memory->alloc(size, memory->ctx);
-	if (!block) {
+	if (!block)
 		errno = ENOMEM;
-		return NULL;
-	}
-	return memset(block, 0, size);
+	return block;
+}
+
+void *memory_alloc(const struct memory *memory, size_t size)
+{
+	void *block = memory_alloc_raw(memory, size);
+	return block ? memset(block, 0, size) : NULL;
 }
 
 void memory_free(const struct memory *memory, void *block, size_t size)

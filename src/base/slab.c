@@ -3,20 +3,39 @@
 #include "base/slab.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #define RECORD_ALIGN 64
-#define CHUNK_SIZE (64 * 1024 - 64)
+/* The first chunk is for small programs. Later ones are larger where there are annexes: between records and
+ * annexes a page is touched for both. */
+#define CHUNK_SIZE ((size_t)64 * 1024 - 64)
+#define CHUNK_SIZE_LATER ((size_t)1024 * 1024 - 64)
 
 struct slab_chunk {
 	struct slab_chunk *next;
 	char *records; /* aligned */
-	size_t count;
+	size_t count;  /* got at least once */
+	size_t room;
+	size_t size;
 };
+
+static size_t round_up(size_t size, size_t unit)
+{
+	return (size + unit - 1) / unit * unit;
+}
+
+void slab_init_with_annex(struct slab *slab, size_t record_size, size_t annex_size, const struct memory *memory)
+{
+	*slab = (struct slab){
+		.memory = memory,
+		.record_size = round_up(record_size, RECORD_ALIGN),
+		.annex_size = round_up(annex_size, RECORD_ALIGN),
+	};
+}
 
 void slab_init(struct slab *slab, size_t record_size, const struct memory *memory)
 {
-	size_t rounded = (record_size + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
-	*slab = (struct slab){ .memory = memory, .record_size = rounded };
+	slab_init_with_annex(slab, record_size, 0, memory);
 }
 
 void slab_destroy(struct slab *slab)
@@ -24,7 +43,7 @@ void slab_destroy(struct slab *slab)
 	while (slab->chunks) {
 		struct slab_chunk *chunk = slab->chunks;
 		slab->chunks = chunk->next;
-		memory_free(slab->memory, chunk, CHUNK_SIZE);
+		memory_free(slab->memory, chunk, chunk->size);
 	}
 }
 
@@ -36,27 +55,46 @@ static void push_free(struct slab *slab, void *record)
 
 static int grow(struct slab *slab)
 {
-	struct slab_chunk *chunk = memory_alloc(slab->memory, CHUNK_SIZE);
+	size_t size = slab->chunks && slab->annex_size ? CHUNK_SIZE_LATER : CHUNK_SIZE;
+	struct slab_chunk *chunk = memory_alloc_raw(slab->memory, size);
 	if (!chunk)
 		return -1;
-	uintptr_t first = ((uintptr_t)(chunk + 1) + RECORD_ALIGN - 1) & ~(uintptr_t)(RECORD_ALIGN - 1);
+	uintptr_t first = round_up((uintptr_t)(chunk + 1), RECORD_ALIGN);
 	chunk->records = (char *)first;
-	chunk->count = (CHUNK_SIZE - (first - (uintptr_t)chunk)) / slab->record_size;
+	chunk->size = size;
+	chunk->room = (size - (first - (uintptr_t)chunk)) / (slab->record_size + slab->annex_size);
+	chunk->count = 0;
 	chunk->next = slab->chunks;
 	slab->chunks = chunk;
-	for (size_t i = chunk->count; i-- > 0;)
-		push_free(slab, chunk->records + i * slab->record_size);
 	return 0;
+}
+
+/* Records are taken from a new chunk one by one: what nobody needs yet is not touched. */
+static void *get_new(struct slab *slab)
+{
+	struct slab_chunk *chunk = slab->chunks;
+	if ((!chunk || chunk->count == chunk->room) && grow(slab) < 0)
+		return NULL;
+	chunk = slab->chunks;
+	return memset(chunk->records + chunk->count++ * slab->record_size, 0, slab->record_size);
 }
 
 void *slab_get(struct slab *slab)
 {
-	if (!slab->free && grow(slab) < 0)
-		return NULL;
 	void *record = slab->free;
-	slab->free = *(void **)record;
+	if (record)
+		slab->free = *(void **)record;
+	else if (!(record = get_new(slab)))
+		return NULL;
 	slab->live++;
 	return record;
+}
+
+void *slab_annex_of_new(const struct slab *slab, const void *record)
+{
+	const struct slab_chunk *chunk = slab->chunks;
+	size_t index = (size_t)((const char *)record - chunk->records) / slab->record_size;
+	return chunk->records + chunk->room * slab->record_size + index * slab->annex_size;
 }
 
 void slab_put(struct slab *slab, void *record)

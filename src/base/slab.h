@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Layer base: records of one size from large chunks, so that they lie densely. A freed record stays
  * readable until the slab is destroyed: a stale pointer can be told from a good one by what the
- * record says of itself. */
+ * record says of itself.
+ *
+ * A record may have an annex, for what most records do not need. The annexes of a chunk lie together
+ * behind its records, so that one that is never touched costs no memory. */
 #ifndef BASE_SLAB_H
 #define BASE_SLAB_H
 
@@ -15,17 +18,22 @@ struct slab_chunk;
 struct slab {
 	const struct memory *memory;
 	size_t record_size; /* a multiple of 64; records are aligned to 64 */
+	size_t annex_size;  /* likewise */
 	struct slab_chunk *chunks;
 	void *free; /* linked through each record's first word */
 	size_t live;
 };
 
 void slab_init(struct slab *slab, size_t record_size, const struct memory *memory);
+void slab_init_with_annex(struct slab *slab, size_t record_size, size_t annex_size, const struct memory *memory);
 void slab_destroy(struct slab *slab);
 
 /* A record whose first word is undefined and whose rest is as slab_put left it (all zero when new);
  * NULL with ENOMEM. */
 void *slab_get(struct slab *slab);
+/* Where the annex of a new record is, of one that slab_get() gave for the first time and last. What is
+ * in it is undefined. */
+void *slab_annex_of_new(const struct slab *slab, const void *record);
 void slab_put(struct slab *slab, void *record);
 
 /* A place in a walk over all records that goes a part at a time; all zero, it is at the beginning. */
@@ -39,7 +47,7 @@ struct slab_cursor {
 bool slab_walk(const struct slab *slab, struct slab_cursor *cursor, size_t count,
     void (*visit)(void *record, void *arg), void *arg);
 
-/* Calls visit for every record, live or free; visit must tell them apart. */
+/* Calls visit for every record that was ever got, live or free; visit must tell them apart. */
 void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), void *arg);
 
 #endif

@@ -54,6 +54,9 @@ struct loop {
 	unsigned outside_work;     /* what other threads, or a keep-alive, may still bring */
 	bool stop;                 /* loop_run is to return */
 
+	void (*task_main)(struct task *task);   /* a task's first function; returns when it has ended */
+	void (*task_buried)(struct task *task); /* called once, on another stack, after its end */
+
 	/* Called when nothing is ready and nothing can ever be. Returns true if it made something
 	 * ready. */
 	bool (*deadlocked)(struct loop *loop);
@@ -73,12 +76,15 @@ struct loop {
 
 struct loop_settings {
 	size_t record_size; /* of a task: struct task and what the upper layer puts behind it */
+	size_t annex_size;
 	const struct memory *memory;
 	const struct stack_hooks *stack_hooks;
 	struct stack_options stacks;
 	bool is_virtual;
 	bool is_random;
 	uint64_t seed;
+	void (*task_main)(struct task *task);
+	void (*task_buried)(struct task *task);
 	bool (*deadlocked)(struct loop *loop);
 };
 
@@ -113,7 +119,7 @@ static inline enum task_state task_state(const struct task *task)
 /* A record in state FREE with a stack of stack_size bytes reserved (0: none, the caller adopts one)
  * and a timer pledged; NULL with ENOMEM or EINVAL. */
 struct task *task_new(struct loop *loop, size_t stack_size);
-/* Puts a new task, with main and buried set, at the end of the ready queue. */
+/* Puts a new task at the end of the ready queue. */
 void task_start(struct task *task);
 /* Gives the record back, in state CREATED before its start, DONE, or FREE. */
 void task_free(struct task *task);

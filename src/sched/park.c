@@ -22,7 +22,7 @@ static void task_begin(void *arg)
 	if (task->loop->dead)
 		loop_bury(task->loop);
 	*task->loop->errno_location = 0;
-	task->main(task);
+	task->loop->task_main(task);
 	task_exit(task);
 }
 
@@ -117,7 +117,7 @@ void loop_bury(struct loop *loop)
 	if (unlikely(loop->stacks.options.paints))
 		task->depth = (struct depth){ stack_used(&task->stack), stack_size(&task->stack) };
 	stack_put(&loop->stacks, &task->stack);
-	task->buried(task);
+	loop->task_buried(task);
 }
 
 /* ---- parking and waking ------------------------------------------------------------------------ */

@@ -23,6 +23,7 @@ static void timer_expired(struct timer *timer)
 static void first_use(struct task *task, struct loop *loop)
 {
 	task->loop = loop;
+	task->annex = slab_annex_of_new(&loop->tasks, task);
 	task->state = TASK_FREE;
 	task->wait.task = task;
 	task->timer.expired = timer_expired;

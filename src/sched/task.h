@@ -61,8 +61,8 @@ struct task {
 	/* Touched at its start and end. */
 	struct loop *loop;     /* never changes, also while FREE */
 	struct stack stack;
-	void (*main)(struct task *task);   /* its first function; returns when the task has ended */
-	void (*buried)(struct task *task); /* called once, on another stack, after its end */
+	void *annex;           /* the upper layer's memory, apart from the record (base/slab.h); never
+	                          changes */
 };
 
 #if !defined(ANNOTATE_ASAN) && !defined(ANNOTATE_TSAN)

@@ -14,7 +14,7 @@ bool mutex_is_held_by(const struct mutex *mutex, const struct await_task *task)
 static bool is_owner_dead(const struct mutex *mutex)
 {
 	return !record_is_live(mutex->owner) || mutex->owner->id != mutex->owner_id ||
-	    mutex->owner->done.is_done;
+	    task_outcome(mutex->owner)->is_done;
 }
 
 const struct await_task *mutex_holder(const void *object)
@@ -42,12 +42,12 @@ void mutexes_abandoned(struct await_task *owner)
 {
 	char label[TASK_LABEL_SIZE];
 	struct run *run = run_of(owner->task.loop);
-	if (owner->held_locks == 1)
+	if (annex_peek(owner)->held_locks == 1)
 		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding mutex %p",
-		    task_label(owner, label), (void *)owner->held_addresses);
+		    task_label(owner, label), (void *)annex_peek(owner)->held_addresses);
 	else
 		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding %u mutexes",
-		    task_label(owner, label), owner->held_locks);
+		    task_label(owner, label), annex_peek(owner)->held_locks);
 	slab_each(&owner->task.loop->tasks, hand_over_if_abandoned, owner);
 }
 
@@ -58,15 +58,15 @@ static void take(struct mutex *mutex, struct await_task *task)
 	mutex->owner = task;
 	mutex->owner_id = task->id;
 	mutex->run_serial = run_of(task->task.loop)->serial;
-	task->held_locks++;
-	task->held_addresses ^= (uintptr_t)mutex;
+	annex_of(task)->held_locks++;
+	annex_of(task)->held_addresses ^= (uintptr_t)mutex;
 	run_of(task->task.loop)->locks = &lock_hooks;
 }
 
 void mutex_release(struct mutex *mutex, struct await_task *owner)
 {
-	owner->held_locks--;
-	owner->held_addresses ^= (uintptr_t)mutex;
+	annex_of(owner)->held_locks--;
+	annex_of(owner)->held_addresses ^= (uintptr_t)mutex;
 	mutex_hand_over(mutex, 0);
 }
 

@@ -14,6 +14,9 @@ struct once {
 
 _Static_assert(sizeof(struct once) <= sizeof(bide_once), "bide_once.opaque");
 
+/* In the wait record of one who was in line, when it wakes: it is its turn. Else it is done. */
+#define MUST_RUN 1
+
 static uint32_t run_serial(void)
 {
 	return (uint32_t)run_of(loop_current)->serial;
@@ -39,6 +42,7 @@ static void pass_on(struct once *once)
 	if (!next)
 		return;
 	once->runner = await_task_of(next->task);
+	next->detail = MUST_RUN;
 	task_wake(next->task, 0);
 }
 
@@ -74,5 +78,5 @@ int bide_once_run(bide_once *public_once, int (*fn)(void *arg), void *arg)
 	int status = line_wait(self, &once->line, WAIT_ONCE, once, 0);
 	if (status)
 		return sync_fail(status);
-	return once->is_done ? 0 : run(once, fn, arg);
+	return self->wait.detail == MUST_RUN ? run(once, fn, arg) : 0;
 }

@@ -73,21 +73,25 @@ long voluntary_switches(void)
 
 #define GUARD 0x5eed5eed5eed5eedu
 
+/* Before and behind each block. */
 struct header {
 	size_t size;
 	size_t guard;
 };
+
+static const size_t tail_guard = GUARD;
 
 static void *counted_alloc(size_t size, void *ctx)
 {
 	struct counting *counting = ctx;
 	if (++counting->allocs == counting->fail_at)
 		return NULL;
-	struct header *header = malloc(sizeof *header + size);
+	struct header *header = malloc(sizeof *header + size + sizeof tail_guard);
 	if (!header)
 		return NULL;
 	*header = (struct header){ size, GUARD };
 	memset(header + 1, 0xa5, size);
+	memcpy((char *)(header + 1) + size, &tail_guard, sizeof tail_guard);
 	counting->blocks++;
 	counting->bytes += size;
 	return header + 1;
@@ -97,7 +101,8 @@ static void counted_free(void *memory, size_t size, void *ctx)
 {
 	struct counting *counting = ctx;
 	struct header *header = (struct header *)memory - 1;
-	if (header->guard != GUARD || header->size != size) {
+	if (header->guard != GUARD || header->size != size ||
+	    memcmp((char *)memory + size, &tail_guard, sizeof tail_guard) != 0) {
 		counting->is_wrong = true;
 		return;
 	}

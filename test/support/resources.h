@@ -15,8 +15,8 @@ long resident_kib(void);
 /* How often the calling thread has given the processor up of its own accord: by going to sleep. */
 long voluntary_switches(void);
 
-/* An allocator that counts, checks the sizes given to free, fills what it hands out with rubbish, and
- * fails on demand. */
+/* An allocator that counts, checks the sizes given to free and that nothing was written behind a block,
+ * fills with rubbish what it hands out and gets back, and fails on demand. */
 struct counting {
 	bide_allocator allocator; /* to put into bide_config */
 	size_t blocks, bytes;     /* out now */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ * Part of bide's benchmarks: channels between two tasks.
+ *
+ * Ping-pong: a word to the other one by one channel and back by another; a hop is one way. Stream: one
+ * sends and the other receives, an item is one hop. Without a buffer each item is a switch there and one
+ * back; with a buffer the two change places once for many items. Beside them two threads on one CPU that
+ * pass a turn by mutex and condition variable; and, where the go tool is found, Go's channels on one CPU:
+ * a child process that is built once, runs the same loops and tells its own time. Starting is outside the
+ * clock. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bide/chan.h>
+#include <bide/loop.h>
+#include <bide/task.h>
+
+#include "common/bench.h"
+#include "common/pingpong.h"
+
+struct game {
+	bench_clock clock;
+	size_t capacity;
+	bool is_stream;
+	uint64_t rounds;
+	int64_t spent;
+	bide_chan *there, *back;
+};
+
+static int bounce(struct game *game)
+{
+	for (uint64_t i = 0; i < game->rounds; i++) {
+		uint64_t word;
+		if (bide_chan_recv(game->there, &word) < 0 || bide_chan_send(game->back, &word) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int drain(struct game *game)
+{
+	uint64_t word;
+	for (uint64_t i = 0; i < game->rounds; i++)
+		if (bide_chan_recv(game->there, &word) < 0 || word != i)
+			return -1;
+	return 0;
+}
+
+static void *second_player(void *arg)
+{
+	struct game *game = arg;
+	int status = game->is_stream ? drain(game) : bounce(game);
+	return status < 0 ? NULL : game;
+}
+
+static int ping(struct game *game)
+{
+	for (uint64_t i = 0; i < game->rounds; i++) {
+		uint64_t word = i;
+		if (bide_chan_send(game->there, &word) < 0 || bide_chan_recv(game->back, &word) < 0 || word != i)
+			return -1;
+	}
+	return 0;
+}
+
+static int pour(struct game *game)
+{
+	for (uint64_t i = 0; i < game->rounds; i++)
+		if (bide_chan_send(game->there, &i) < 0)
+			return -1;
+	return 0;
+}
+
+static void *run_game(void *arg)
+{
+	struct game *game = arg;
+	bide_result result;
+	game->there = bide_chan_new(sizeof(uint64_t), game->capacity, 0, NULL);
+	game->back = bide_chan_new(sizeof(uint64_t), game->capacity, 0, NULL);
+	bide_task *second = bide_spawn(second_player, game);
+	if (!game->there || !game->back || !second)
+		return NULL;
+	bide_yield(); /* it waits */
+	int64_t start = bench_now(game->clock);
+	int status = game->is_stream ? pour(game) : ping(game);
+	if (bide_join(second, &result) < 0)
+		return NULL;
+	game->spent = bench_now(game->clock) - start;
+	bide_chan_unref(game->there);
+	bide_chan_unref(game->back);
+	return status == 0 ? result.value : NULL;
+}
+
+static double hops(const bench_case *self, uint64_t count, bool is_stream)
+{
+	uint64_t per_round = is_stream ? 1 : 2;
+	struct game game = { .clock = self->clock, .capacity = (size_t)self->number, .is_stream = is_stream,
+		.rounds = count / per_round + 1 };
+	bide_result result;
+	if (bide_run(run_game, &game, NULL, &result) != 0 || !result.value)
+		return -1;
+	return (double)game.spent * (double)count / (double)(game.rounds * per_round);
+}
+
+static double pingpong(const bench_case *self, uint64_t count)
+{
+	return hops(self, count, false);
+}
+
+static double stream(const bench_case *self, uint64_t count)
+{
+	return hops(self, count, true);
+}
+
+static double thread_hops(const bench_case *self, uint64_t count)
+{
+	return pingpong_measure(self, PINGPONG_CONDVAR, false, count);
+}
+
+/* ---- Go -------------------------------------------------------------------------------------------- */
+
+static const char go_program[] =
+	"package main\n"
+	"import (\"fmt\"; \"os\"; \"runtime\"; \"strconv\"; \"time\")\n"
+	"func main() {\n"
+	"	runtime.GOMAXPROCS(1)\n"
+	"	stream := os.Args[1] == \"stream\"\n"
+	"	capacity, _ := strconv.Atoi(os.Args[2])\n"
+	"	rounds, _ := strconv.ParseUint(os.Args[3], 10, 64)\n"
+	"	there, back, done := make(chan uint64, capacity), make(chan uint64, capacity), make(chan bool)\n"
+	"	go func() {\n"
+	"		for i := uint64(0); i < rounds; i++ {\n"
+	"			word := <-there\n"
+	"			if !stream { back <- word }\n"
+	"		}\n"
+	"		done <- true\n"
+	"	}()\n"
+	"	runtime.Gosched()\n"
+	"	start := time.Now()\n"
+	"	for i := uint64(0); i < rounds; i++ {\n"
+	"		there <- i\n"
+	"		if !stream { if <-back != i { os.Exit(1) } }\n"
+	"	}\n"
+	"	<-done\n"
+	"	fmt.Println(time.Since(start).Nanoseconds())\n"
+	"}\n";
+
+static char go_directory[] = "/tmp/bide-bench-XXXXXX";
+static bool has_go;
+
+static void remove_go_program(void)
+{
+	char command[100];
+	snprintf(command, sizeof command, "rm -rf '%s'", go_directory);
+	if (system(command) != 0)
+		bench_note("  could not remove %s", go_directory);
+}
+
+/* Is the go tool there, and does it make the program? */
+static bool build_go_program(void)
+{
+	char text[200];
+	if (system("command -v go >/dev/null 2>&1") != 0 || !mkdtemp(go_directory))
+		return false;
+	atexit(remove_go_program);
+	snprintf(text, sizeof text, "%s/chan.go", go_directory);
+	FILE *file = fopen(text, "w");
+	if (!file)
+		return false;
+	fputs(go_program, file);
+	fclose(file);
+	snprintf(text, sizeof text, "cd '%s' && go build -o chan chan.go >/dev/null 2>&1", go_directory);
+	return system(text) == 0;
+}
+
+static double go_hops(const bench_case *self, uint64_t count, bool is_stream)
+{
+	char command[200];
+	uint64_t per_round = is_stream ? 1 : 2, rounds = count / per_round + 1;
+	double spent = -1;
+	snprintf(command, sizeof command, "'%s/chan' %s %d %llu", go_directory, is_stream ? "stream" : "pingpong",
+	    self->number, (unsigned long long)rounds);
+	FILE *child = popen(command, "r");
+	if (!child)
+		return -1;
+	bool has_told = fscanf(child, "%lf", &spent) == 1;
+	if (pclose(child) != 0 || !has_told)
+		return -1;
+	return spent * (double)count / (double)(rounds * per_round);
+}
+
+static double go_pingpong(const bench_case *self, uint64_t count)
+{
+	return go_hops(self, count, false);
+}
+
+static double go_stream(const bench_case *self, uint64_t count)
+{
+	return go_hops(self, count, true);
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+#define RENDEZVOUS "ping-pong, no buffer"
+#define BUFFERED "ping-pong, buffer of 16"
+#define STREAM_0 "stream, no buffer"
+#define STREAM_64 "stream, buffer of 64"
+#define GO_COUNT 200000 /* a child's own start is not in its time, but takes some of ours */
+
+static bench_case cases[] = {
+	{ .name = RENDEZVOUS, .run = pingpong, .number = 0 },
+	{ .name = BUFFERED, .run = pingpong, .number = 16 },
+	{ .name = STREAM_0, .run = stream, .number = 0 },
+	{ .name = STREAM_64, .run = stream, .number = 64 },
+	{ .name = "2 threads, mutex and condvar", .run = thread_hops, .vs = RENDEZVOUS },
+	{ .name = "Go, " RENDEZVOUS, .run = go_pingpong, .number = 0, .clock = BENCH_WALL, .count = GO_COUNT,
+	  .vs = RENDEZVOUS },
+	{ .name = "Go, " BUFFERED, .run = go_pingpong, .number = 16, .clock = BENCH_WALL, .count = GO_COUNT,
+	  .vs = BUFFERED },
+	{ .name = "Go, " STREAM_0, .run = go_stream, .number = 0, .clock = BENCH_WALL, .count = GO_COUNT, .vs = STREAM_0 },
+	{ .name = "Go, " STREAM_64, .run = go_stream, .number = 64, .clock = BENCH_WALL, .count = GO_COUNT, .vs = STREAM_64 },
+};
+
+#define GO_CASES 4
+
+int main(int argc, char **argv)
+{
+	bench_begin(argc, argv, "chan", "channels between two tasks");
+	has_go = build_go_program();
+	if (!has_go)
+		bench_note("  no go tool here: nothing to compare with Go");
+	bench_group("a hop, or an item", cases, sizeof cases / sizeof *cases - (has_go ? 0 : GO_CASES));
+	bench_bar(RENDEZVOUS, BENCH_MEDIAN_AT_MOST, 30);
+	bench_bar(BUFFERED, BENCH_MEDIAN_AT_MOST, 30);
+	bench_bar("2 threads, mutex and condvar", BENCH_RATIO_AT_LEAST, 100);
+	return bench_end();
+}
