@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include <bide/loop.h>
+#include <bide/sync.h>
 #include <bide/task.h>
 
 #include "common/bench.h"
@@ -15,11 +16,51 @@
 #include "common/ring.h"
 
 #define TASKS "2 tasks, bide_yield"
+#define LOCKERS "2 tasks, bide_mutex"
 
 static double task_hops(const bench_case *self, uint64_t count)
 {
 	static bide_fn *const plain[] = { ring_plain_body };
 	return ring_measure(self, 2, plain, 1, count);
+}
+
+/* Two tasks that both want one mutex all the time: each unlock hands it to the other one. */
+struct contest {
+	bench_clock clock;
+	bide_mutex mutex;
+	uint64_t rounds;
+	int64_t spent;
+	bool has_failed;
+};
+
+static void *lock_and_unlock(void *arg)
+{
+	struct contest *contest = arg;
+	for (uint64_t i = 0; i < contest->rounds; i++)
+		if (bide_mutex_lock(&contest->mutex) < 0 || bide_mutex_unlock(&contest->mutex) < 0)
+			contest->has_failed = true;
+	return contest;
+}
+
+static void *run_contest(void *arg)
+{
+	struct contest *contest = arg;
+	bide_task *second = bide_spawn(lock_and_unlock, contest);
+	bool begun = second && bide_mutex_lock(&contest->mutex) == 0 && bide_yield() == 0 &&
+	    bide_mutex_unlock(&contest->mutex) == 0;
+	int64_t start = bench_now(contest->clock);
+	lock_and_unlock(contest);
+	contest->spent = bench_now(contest->clock) - start;
+	return begun && bide_join(second, NULL) == 0 && !contest->has_failed ? contest : NULL;
+}
+
+static double mutex_hops(const bench_case *self, uint64_t count)
+{
+	struct contest contest = { .clock = self->clock, .rounds = count / 2 + 1 };
+	bide_result result;
+	if (bide_run(run_contest, &contest, NULL, &result) != 0 || !result.value)
+		return -1;
+	return (double)contest.spent * (double)count / (2.0 * (double)contest.rounds);
 }
 
 static double hops_on_one_cpu(const bench_case *self, uint64_t count)
@@ -34,11 +75,13 @@ static double hops_on_two_cpus(const bench_case *self, uint64_t count)
 
 static bench_case one_cpu[] = {
 	{ .name = TASKS, .run = task_hops },
+	{ .name = LOCKERS, .run = mutex_hops },
 	{ .name = "sched_yield, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_SCHED_YIELD,
 	  .vs = TASKS },
 	{ .name = "futex, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_FUTEX, .vs = TASKS },
 	{ .name = "condvar, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_CONDVAR, .vs = TASKS },
 	{ .name = "pipe, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_PIPE, .vs = TASKS },
+	{ .name = "mutex and condvar, one CPU", .run = hops_on_one_cpu, .number = PINGPONG_CONDVAR, .vs = LOCKERS },
 };
 
 #define TASKS_WALL TASKS ", wall time"
@@ -131,5 +174,6 @@ int main(int argc, char **argv)
 	}
 	bench_bar("sched_yield, one CPU", BENCH_RATIO_AT_LEAST, 300);
 	bench_bar("condvar, one CPU", BENCH_RATIO_AT_LEAST, 500);
+	bench_bar(LOCKERS, BENCH_MEDIAN_AT_MOST, 30);
 	return bench_end();
 }

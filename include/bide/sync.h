@@ -11,7 +11,8 @@
  * several suspending calls must do together; between two suspending calls nothing else runs anyway.
  * Errors of all: EINVAL NULL; EPERM outside a task (calls that cannot suspend and need no owner may
  * be made from callbacks too: release, set, signal, broadcast, abort), another loop's object. destroy
- * is needed only to be told EBUSY if somebody waits or holds; it leaves the object all zero. */
+ * is needed only to be told EBUSY if somebody waits or holds; it leaves the object all zero. Who was
+ * canceled waits until the call has returned; who was served does not look at the object again. */
 #ifndef BIDE_SYNC_H
 #define BIDE_SYNC_H
 
@@ -115,7 +116,8 @@ typedef struct bide_once {
 
 /* Calls fn(arg), which may suspend, unless a call of it has succeeded (returned 0) before. While one
  * is under way others wait for it; if it fails, its caller gets its -1 and errno, and the next in
- * line calls fn. 0 when it has succeeded. Errors: EDEADLK fn calls it on the same object. [S] */
+ * line calls fn. fn must return: bide_exit() in it leaves the others waiting.
+ * 0 when it has succeeded. Errors: EDEADLK fn calls it on the same object. [S] */
 BIDE_API int bide_once_run(bide_once *once, int (*fn)(void *arg), void *arg);
 
 BIDE_END

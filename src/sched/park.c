@@ -144,6 +144,20 @@ CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 	return task->wait.status;
 }
 
+/* It runs soon, and its stack may have been cold for long: the lines from sp on, but not past the page,
+ * where a guard may be. */
+static inline __attribute__((always_inline)) void prefetch_stack(const char *sp)
+{
+	const char *last = (const char *)((uintptr_t)sp | 4095);
+	ptrdiff_t room = last - sp;
+	__builtin_prefetch(sp);
+	__builtin_prefetch(room < 64 ? last : sp + 64);
+	__builtin_prefetch(room < 128 ? last : sp + 128);
+	__builtin_prefetch(room < 192 ? last : sp + 192);
+	__builtin_prefetch(room < 256 ? last : sp + 256);
+	__builtin_prefetch(room < 320 ? last : sp + 320);
+}
+
 bool task_wake(struct task *task, int status)
 {
 	if (task->state != TASK_SUSPENDED)
@@ -154,14 +168,7 @@ bool task_wake(struct task *task, int status)
 			link_remove(&wait->link);
 	timer_disarm(&loop->timers, &task->timer);
 	task->wait.status = status;
-	/* It runs soon, and its stack may have been cold for long. */
-	const char *sp = task->strand.context.sp;
-	__builtin_prefetch(sp);
-	__builtin_prefetch(sp + 64);
-	__builtin_prefetch(sp + 128);
-	__builtin_prefetch(sp + 192);
-	__builtin_prefetch(sp + 256);
-	__builtin_prefetch(sp + 320);
+	prefetch_stack(task->strand.context.sp);
 	task_set_state(task, TASK_READY);
 	ready_push(&loop->ready, &task->entry);
 	return true;

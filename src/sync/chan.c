@@ -164,14 +164,14 @@ bide_chan *bide_chan_new(size_t item_size, size_t capacity, unsigned flags, void
 	return chan;
 }
 
-static int check_chan(const bide_chan *chan)
+static inline int check_chan(const bide_chan *chan)
 {
 	if (!chan)
 		return sync_fail(EINVAL);
 	return chan->selectable.loop == loop_current ? 0 : sync_fail(EPERM);
 }
 
-static int check_item(const bide_chan *chan, const void *item)
+static inline int check_item(const bide_chan *chan, const void *item)
 {
 	if (check_chan(chan) < 0)
 		return -1;
