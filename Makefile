@@ -18,6 +18,7 @@
 #   CC= CXX= CFLAGS= LDFLAGS=   changing one of them rebuilds everything
 #   WERROR=1           warnings are errors
 #   O=dir              where the output goes; each ARCH and SAN has its own directory below build/
+#   JOBS=n             test programs at a time; 1, since many of them look at the clock
 #   SCALE=n            how much slower than a plain native build the tests are expected to be
 #   V=1                print the commands
 
@@ -195,7 +196,7 @@ $(O)/demo/demo: $(DEMO) $(LIBA)
 RUNNER ?= $(FOREIGN:%=qemu-% -cpu max$(comma)pauth-impdef=on)
 SCALE  ?= $(if $(VALGRIND),30,$(if $(RUNNER),10,$(if $(SAN),5,1)))
 ENV     = ARCH='$(ARCH)' O='$(O)' CC='$(CC)' CXX='$(CXX)' NM='$(NM)' READELF='$(READELF)' \
-          SAN='$(SAN)' CFLAGS='$(CFLAGS)' RUNNER='$(RUNNER)' BIDE_TEST_SCALE='$(SCALE)'
+          SAN='$(SAN)' CFLAGS='$(CFLAGS)' RUNNER='$(RUNNER)' BIDE_TEST_SCALE='$(SCALE)' JOBS='$(JOBS)'
 
 all: $(LIBA) $(LIBSO)
 
@@ -218,7 +219,7 @@ lint: all
 
 bench-build: $(BENCH)
 bench: bench-build
-	@$(ENV) TEST_TIMEOUT=3600 ARGS='$(BENCH_ARGS)' sh test/tools/run.sh $(BENCH)
+	@$(ENV) JOBS=1 TEST_TIMEOUT=3600 ARGS='$(BENCH_ARGS)' sh test/tools/run.sh $(BENCH)
 
 examples: $(EXAMPLES)
 demo: $(O)/demo/demo

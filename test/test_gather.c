@@ -417,6 +417,26 @@ VIRTUAL_TEST(of_its_own_timeout_and_a_scopes_deadline_the_earlier_counts)
 		ck_assert_int_eq(bide_scope_leave(&scope), 0); /* not its doing */
 }
 
+static void *call_wait_for_shortly(void *arg)
+{
+	(void)arg;
+	ck_fails(bide_wait_for(tasks[0], 50 * MS, NULL), ETIMEDOUT);
+	must(jobs[0].has_ended && bide_now() == 80 * MS);
+	ck_fails(bide_checkpoint(), ECANCELED);
+	return "v";
+}
+
+VIRTUAL_TEST(a_cancel_that_comes_while_it_waits_for_the_end_changes_nothing)
+{
+	jobs[0] = (struct job){ .name = "a", .delay = BIDE_SEC, .stubborn = 30 * MS };
+	start_jobs(1);
+	bide_task *task = must_spawn(call_wait_for_shortly, NULL);
+	pass(60 * MS);
+	must(bide_cancel(task, NULL) == 0);
+	ck_assert_str_eq(must_end_well(task), "v");
+	expect_all_ended(1);
+}
+
 static void *gather_what_never_ends(void *arg)
 {
 	bide_future future = { { 0 } };
@@ -461,5 +481,6 @@ int main(void)
 	    LOOP(a_canceled_caller_takes_the_task_with_it, 0, 2),
 	    LOOP(entered_with_a_cancel_pending_it_ends_the_task_and_fails_by_the_cancel, 0, 2),
 	    LOOP(of_its_own_timeout_and_a_scopes_deadline_the_earlier_counts, 0, 2),
+	    TEST(a_cancel_that_comes_while_it_waits_for_the_end_changes_nothing),
 	    TEST(tasks_that_can_never_end_are_a_deadlock));
 }

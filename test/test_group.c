@@ -457,12 +457,15 @@ struct spawner {
 	bide_group *group;
 	struct child_of_test *child;
 	int err;
+	unsigned flags;
 };
 
 static void *spawn_one(void *arg)
 {
 	struct spawner *spawner = arg;
-	spawner->err = bide_group_spawn(spawner->group, work, spawner->child, NULL) ? 0 : errno;
+	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
+	attr.flags = spawner->flags;
+	spawner->err = bide_group_spawn(spawner->group, work, spawner->child, &attr) ? 0 : errno;
 	return NULL;
 }
 
@@ -470,7 +473,7 @@ VIRTUAL_TEST(a_canceled_spawner_passes_its_room_on)
 {
 	bide_group group;
 	enter(&group, 1, 0);
-	struct spawner first = { &group, &b, -1 }, second = { &group, &c, -1 };
+	struct spawner first = { &group, &b, -1, 0 }, second = { &group, &c, -1, 0 };
 	add(&group, &a);
 	bide_task *one = must_spawn(spawn_one, &first), *two = must_spawn(spawn_one, &second);
 	pass(_i ? 10 * MS - 1 : 5 * MS);
@@ -487,6 +490,22 @@ VIRTUAL_TEST(a_canceled_spawner_passes_its_room_on)
 }
 
 /* Room was given and the cancel came too late: the child is spawned, the cancel stays. */
+VIRTUAL_TEST(room_that_a_spawner_could_not_use_goes_to_the_next)
+{
+	bide_group group;
+	enter(&group, 1, 0);
+	struct spawner first = { &group, &b, -1, 0x80 }, second = { &group, &c, -1, 0 };
+	add(&group, &a);
+	bide_task *one = must_spawn(spawn_one, &first), *two = must_spawn(spawn_one, &second);
+	must_end_well(one);
+	ck_assert_int_eq(first.err, EINVAL);
+	must_end_well(two);
+	ck_assert_int_eq(second.err, 0);
+	ck_assert(bide_now() == 10 * MS);
+	ck_assert_int_eq(bide_group_leave(&group), 0);
+	nobody_is_left();
+}
+
 static void *cancel_it(void *arg)
 {
 	must(bide_cancel(arg, NULL) == 0);
@@ -497,7 +516,7 @@ VIRTUAL_TEST(room_that_was_given_before_the_cancel_is_used)
 {
 	bide_group group;
 	enter(&group, 1, 0);
-	struct spawner first = { &group, &b, -1 };
+	struct spawner first = { &group, &b, -1, 0 };
 	bide_task *child = bide_group_spawn(&group, forever_sleeper, NULL, NULL);
 	bide_task *one = must_spawn(spawn_one, &first);
 	settle();
@@ -514,7 +533,7 @@ VIRTUAL_TEST(spawners_that_wait_are_let_in_before_the_group_is_left_or_told_of_i
 {
 	bide_group group;
 	enter(&group, 1, 0);
-	struct spawner spawners[3] = { { &group, &a, -1 }, { &group, &b, -1 }, { &group, &c, -1 } };
+	struct spawner spawners[3] = { { &group, &a, -1, 0 }, { &group, &b, -1, 0 }, { &group, &c, -1, 0 } };
 	bide_task *tasks[3];
 	add(&group, _i ? &failing : &a);
 	for (int i = 0; i < 3; i++)
@@ -1023,6 +1042,7 @@ int main(void)
 	    TEST(attributes_are_obeyed),
 	    TEST(at_the_limit_a_spawn_waits_for_room),
 	    LOOP(a_canceled_spawner_passes_its_room_on, 0, 2),
+	    TEST(room_that_a_spawner_could_not_use_goes_to_the_next),
 	    TEST(room_that_was_given_before_the_cancel_is_used),
 	    LOOP(spawners_that_wait_are_let_in_before_the_group_is_left_or_told_of_its_cancel, 0, 2),
 	    TEST(never_more_than_the_limit_live),

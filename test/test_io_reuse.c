@@ -174,6 +174,104 @@ START_TEST(an_observer_of_a_file_under_a_used_number_is_woken)
 }
 END_TEST
 
+/* ---- beside other work ------------------------------------------------------------------------------- */
+
+/* Two tasks that play with one byte: slowly, so that the loop sleeps in between and yet always hears
+ * something before it would call the moment quiet. */
+static void *plays_slowly(void *arg)
+{
+	int fd = *(int *)arg;
+	char byte;
+	while (bide_recv(fd, &byte, 1, 0) == 1)
+		if (bide_sleep(BIDE_MSEC) < 0 || bide_send(fd, &byte, 1, 0) < 0)
+			break;
+	return NULL;
+}
+
+static void *beside_a_trickle(void *arg)
+{
+	const struct fd_kind *kind = arg;
+	int old[2], new[2], pair[2];
+	bide_task *players[2];
+	make_unix(pair);
+	for (int i = 0; i < 2; i++)
+		players[i] = must_spawn(plays_slowly, &pair[i]);
+	must_write(pair[0], "b", 1);
+	kind->make(old);
+	use(old, REGISTERED);
+	replace(old[0], new, kind);
+	struct io io = { .fd = new[0] };
+	bide_task *reader = io_start(io_read, &io);
+	must_write(new[1], "n", 1);
+	must(join_within(reader, LONG).err == 0 && io.buf[0] == 'n');
+	for (int i = 0; i < 2; i++)
+		must(bide_cancel(players[i], NULL) == 0);
+	for (int i = 0; i < 2; i++)
+		must_join(players[i]);
+	close(old[1]);
+	close_pair(pair);
+	close_pair(new);
+	return NULL;
+}
+
+START_TEST(a_reader_under_a_used_number_is_woken_beside_a_trickle_of_events)
+{
+	counted.modify_is_mute = true;
+	run_real(beside_a_trickle, (void *)&fd_kinds[_i]);
+}
+END_TEST
+
+/* Readers that have waited long, and are doubted because they waited before; the loop is busy. Those
+ * that were asked about stand in nobody's way. */
+static void *beside_idle_readers(void *arg)
+{
+	enum { COUNT = 200 };
+	static int fds[COUNT][2];
+	static struct io io[COUNT];
+	static bide_task *tasks[COUNT];
+	int old[2], new[2];
+	(void)arg;
+	loop_current->descriptors.asked_at = clock_monotonic() + LONG; /* while they gather */
+	bide_task *yielder = must_spawn(storm, NULL);
+	for (int i = 0; i < COUNT; i++) {
+		make_unix(fds[i]);
+		use(fds[i], REGISTERED);
+		io[i] = (struct io){ .fd = fds[i][0] };
+		tasks[i] = io_start(io_read, &io[i]);
+	}
+	loop_current->descriptors.asked_at = 0;
+	/* All of them have been asked about once. */
+	while (!list_is_empty(&loop_current->descriptors.doubted))
+		must(bide_sleep(DOUBT_NS) == 0);
+	make_pipe(old);
+	use(old, REGISTERED);
+	replace(old[0], new, kind_with(STREAM, 0));
+	struct io late = { .fd = new[0] };
+	int controls = counted.epoll_ctl;
+	bide_task *reader = io_start(io_read, &late);
+	must_write(new[1], "n", 1);
+	must(join_within(reader, LONG).err == 0 && late.buf[0] == 'n');
+	must(counted.epoll_ctl - controls < 20);
+	must(bide_cancel(yielder, NULL) == 0);
+	must_join(yielder);
+	for (int i = 0; i < COUNT; i++)
+		must(bide_cancel(tasks[i], NULL) == 0);
+	for (int i = 0; i < COUNT; i++) {
+		must_join(tasks[i]);
+		close_pair(fds[i]);
+	}
+	close(old[1]);
+	close_pair(new);
+	return NULL;
+}
+
+START_TEST(many_idle_readers_do_not_delay_it)
+{
+	counted.modify_is_mute = true;
+	run_real(beside_idle_readers, NULL);
+}
+END_TEST
+
 /* ---- files that cannot be polled ----------------------------------------------------------------- */
 
 static int temporary_file(const char *text)
@@ -254,18 +352,28 @@ END_TEST
 
 /* ---- who waits meanwhile -------------------------------------------------------------------------- */
 
+/* The old one's wait may be its first (0), or a doubted one that was asked about beside other work (1). */
 static void *closed_under_a_waiter(void *arg)
 {
-	const struct fd_kind *kind = arg;
+	const struct change *change = arg;
 	int old[2], new[2];
-	kind->make(old);
+	change->from->make(old);
+	if (change->has_storm)
+		use(old, REGISTERED);
 	struct io old_io = { .fd = old[0] }, new_io = { .fd = old[0] };
 	bide_task *old_reader = io_start(io_read, &old_io);
-	replace(old[0], new, kind);
+	bide_task *yielder = change->has_storm ? must_spawn(storm, NULL) : NULL;
+	while (!list_is_empty(&loop_current->descriptors.doubted))
+		must(bide_sleep(BIDE_MSEC) == 0);
+	replace(old[0], new, change->from);
 	bide_task *new_reader = io_start(io_read, &new_io);
 	must_write(new[1], "n", 1);
 	must(join_within(new_reader, LONG).err == 0 && new_io.count == 1 && new_io.buf[0] == 'n');
 	must(join_within(old_reader, LONG).err == EBADF);
+	if (yielder) {
+		must(bide_cancel(yielder, NULL) == 0);
+		must_join(yielder);
+	}
 	close(old[1]);
 	close_pair(new);
 	return NULL;
@@ -273,7 +381,8 @@ static void *closed_under_a_waiter(void *arg)
 
 START_TEST(who_waited_for_the_old_file_gets_nothing_of_the_new_one)
 {
-	run_real(closed_under_a_waiter, (void *)&fd_kinds[_i]);
+	struct change change = { .from = &fd_kinds[_i / 2], .has_storm = _i % 2 };
+	run_real(closed_under_a_waiter, &change);
 }
 END_TEST
 
@@ -555,9 +664,11 @@ int main(void)
 	    LOOP(a_reader_of_a_file_under_a_used_number_is_woken, CHANGES + CHANGES / 3, CHANGES + 2 * CHANGES / 3),
 	    LOOP(a_writer_to_a_file_under_a_used_number_is_woken, 0, 75),
 	    LOOP(an_observer_of_a_file_under_a_used_number_is_woken, 0, FD_KINDS * FD_KINDS),
+	    LOOP(a_reader_under_a_used_number_is_woken_beside_a_trickle_of_events, 0, FD_KINDS),
+	    TEST(many_idle_readers_do_not_delay_it),
 	    LOOP(a_file_takes_a_number_and_loses_it_again, 0, FD_KINDS),
 	    LOOP(a_socket_takes_the_number_of_a_file, 0, 6),
-	    LOOP(who_waited_for_the_old_file_gets_nothing_of_the_new_one, 0, FD_KINDS),
+	    LOOP(who_waited_for_the_old_file_gets_nothing_of_the_new_one, 0, 2 * FD_KINDS),
 	    LOOP(a_descriptor_closed_by_a_stranger_fails_the_waiters, 0, FD_KINDS),
 	    LOOP(events_of_the_old_file_wake_nobody, 0, FD_KINDS),
 	    LOOP(a_duplicate_that_stays_open_after_bide_close_is_silent, 0, FD_KINDS),

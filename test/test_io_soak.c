@@ -259,6 +259,7 @@ static void *soak_main(void *arg)
 	must(bide_close(soak->listener) == 0 && bide_close(soak->unix_listener) == 0);
 	must(loop_current->descriptors.waiting == 0);
 	must(list_is_empty(&loop_current->descriptors.doubted));
+	must(list_is_empty(&loop_current->descriptors.asked));
 	must(timers_next(&loop_current->timers) == BIDE_NEVER);
 	sched_check(loop_current);
 	return NULL;

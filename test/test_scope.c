@@ -237,7 +237,8 @@ VIRTUAL_TEST(a_cancel_taken_back_leaves_the_scope_its_claim)
 	cancel(bide_self());
 	ck_fails(bide_sleep(BIDE_SEC), ECANCELED);
 	ck_assert_int_eq(bide_uncancel(), 0);
-	ck_fails(bide_sleep(BIDE_SEC), ETIMEDOUT);
+	if (_i)
+		ck_fails(bide_sleep(BIDE_SEC), ETIMEDOUT);
 	ck_fails(bide_scope_leave(&scope), ETIMEDOUT);
 }
 
@@ -742,7 +743,7 @@ int main(void)
 	    TEST(the_inner_deadline_leaves_the_outer_scope_alone),
 	    LOOP(of_two_that_expired_in_one_turn_the_outermost_claims, 0, 2),
 	    LOOP(a_cancel_of_the_task_comes_before_all_scopes, 0, 2),
-	    TEST(a_cancel_taken_back_leaves_the_scope_its_claim),
+	    LOOP(a_cancel_taken_back_leaves_the_scope_its_claim, 0, 2),
 	    TEST(a_cancel_taken_back_inside_is_nobodys_claim),
 	    TEST(the_deadline_in_force_is_the_nearest_up_to_a_shield),
 	    TEST(scopes_nest_deeply_with_one_timer),

@@ -114,6 +114,8 @@ START_TEST(sixty_thousand_parked_tasks_live_or_spawn_says_why_not)
 {
 	struct reach reach = { .wanted = suite_scaled_down(60000, 3000) };
 	char number[32];
+	if (getenv("SAN") && strstr(getenv("SAN"), "thread"))
+		reach.wanted = 3000; /* ThreadSanitizer knows 8,128 fibers and no more */
 	if (_i)
 		bide_fault("madvise:EINVAL");
 	run_reach(&reach);
@@ -346,6 +348,7 @@ static void *fail_partially(void *arg)
 	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
 	attr.stack_size = 48 * KIB + 1;
 	int before = count_mappings();
+	long guards_before = stack_guard_mappings();
 	bide_fault(arg);
 	bide_task *task = bide_spawn_with(nothing, NULL, &attr);
 	bide_fault(NULL);
@@ -355,7 +358,7 @@ static void *fail_partially(void *arg)
 	}
 	if (suite_is_native())
 		ck_assert_int_le(count_mappings(), before + 1);
-	ck_assert_int_eq(stack_guard_mappings(), 0);
+	ck_assert_int_eq(stack_guard_mappings(), guards_before);
 	must_end_well(bide_spawn_with(nothing, NULL, &attr));
 	return NULL;
 }

@@ -90,6 +90,11 @@ VIRTUAL_TEST(a_deadline_that_has_passed_fires_next_and_never_inside_the_call)
 	expect_notes("");
 	settle();
 	expect_notes("past@10");
+	/* And when time has to pass for it, the clock does not go back. */
+	ck_assert_int_eq(bide_call_at(&timer, past[_i], note_arg_at, "past"), 0);
+	pass(BIDE_SEC);
+	expect_notes("past@10 past@10");
+	ck_assert(bide_now() == 11 * BIDE_SEC);
 }
 
 static const bide_time no_delay[] = { INT64_MIN, -1, 0 };

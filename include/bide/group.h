@@ -64,7 +64,9 @@ BIDE_API int bide_group_cancel(bide_group *group, const char *reason);
  * deadline passes, the children are canceled, and it goes on waiting.
  * 0, or -1 with the errno of the first child that failed (a canceled child is no failure); else with
  * ECANCELED or ETIMEDOUT if that ended it. The group is left in any case but: EINVAL not entered by
- * this task, or scopes entered after it are not left. [S], but never fails on entry. */
+ * this task, or scopes entered after it are not left. [S], but never fails on entry.
+ * bide_exit() inside a group cancels the children and waits for them. A body that returns without leaving
+ * its group is a mistake that ends the process: the children would go on with memory that is no more. */
 BIDE_API int bide_group_leave(bide_group *group);
 
 /* How many children have failed, and in err[0 .. n-1] their errnos, in the order in which they failed

@@ -25,6 +25,7 @@ void descriptors_init(struct descriptors *descriptors, const struct memory *memo
 {
 	*descriptors = (struct descriptors){ .memory = memory };
 	list_init(&descriptors->doubted);
+	list_init(&descriptors->asked);
 }
 
 void descriptors_destroy(struct descriptors *descriptors)
@@ -243,8 +244,13 @@ static int register_with_poller(struct loop *loop, int fd, struct descriptor *de
 
 static void doubt(struct descriptors *descriptors, struct descriptor *descriptor)
 {
-	if (!link_is_linked(&descriptor->doubt))
-		list_push_tail(&descriptors->doubted, &descriptor->doubt);
+	if (link_is_linked(&descriptor->doubt)) {
+		if (!descriptor->is_asked)
+			return;
+		link_remove(&descriptor->doubt);
+	}
+	descriptor->is_asked = 0;
+	list_push_tail(&descriptors->doubted, &descriptor->doubt);
 }
 
 static void settle_doubt(struct descriptor *descriptor)
@@ -432,14 +438,15 @@ static void heed(struct descriptor *descriptor, int err)
 
 /* Asks in passing, by an attempt to add the file: EEXIST says that it is the old one, and disturbs
  * nothing; success, that it is another one, and has registered that (under the key that reset() moves
- * to). The doubt stays, for the question below. */
+ * to). The question below is left for a quiet moment. */
 static void ask_in_passing(struct loop *loop, struct descriptor *descriptor)
 {
 	int fd = fd_of_waiter(descriptor);
 	link_remove(&descriptor->doubt);
 	if (fd < 0)
 		return;
-	list_push_tail(&loop->descriptors.doubted, &descriptor->doubt);
+	descriptor->is_asked = 1;
+	list_push_tail(&loop->descriptors.asked, &descriptor->doubt);
 	uint64_t next_key = (uint64_t)(descriptor->registration + 1) << 32 | (uint32_t)fd;
 	if (poller_add(&loop->poller, fd, next_key) == 0)
 		move_on(descriptor, true);
@@ -457,30 +464,33 @@ static void ask_for_good(struct loop *loop, struct descriptor *descriptor)
 		heed(descriptor, poller_refresh(&loop->poller, fd, key_of(fd, descriptor)) < 0 ? errno : 0);
 }
 
-static void ask_some(struct loop *loop, int count, void (*ask)(struct loop *, struct descriptor *))
+static void ask_some(struct loop *loop, struct list *list, int count,
+    void (*ask)(struct loop *, struct descriptor *))
 {
-	struct list *doubted = &loop->descriptors.doubted;
-	for (int i = 0; i < count && !list_is_empty(doubted); i++)
-		ask(loop, container_of(list_head(doubted), struct descriptor, doubt));
+	for (int i = 0; i < count && !list_is_empty(list); i++)
+		ask(loop, container_of(list_head(list), struct descriptor, doubt));
 }
 
 /* When nothing is ready and nothing was heard for a while the loop asks about all, and then may sleep
- * for good. One at work, whose waits end soon, asks about a few in passing. */
+ * for good. Until then, since such a while may never come, it asks about a few in passing. */
 bide_time descriptors_ask(struct loop *loop, bide_time now)
 {
 	struct descriptors *descriptors = &loop->descriptors;
-	if (list_is_empty(&descriptors->doubted))
+	if (list_is_empty(&descriptors->doubted) && list_is_empty(&descriptors->asked))
 		return BIDE_NEVER;
+	bool is_idle = ready_is_empty(&loop->ready);
 	bide_time quiet_at = loop->clock.is_virtual ? now : time_add(descriptors->heard_at, DOUBT_NS);
-	if (ready_is_empty(&loop->ready)) {
-		if (now < quiet_at)
-			return quiet_at;
-		ask_some(loop, INT_MAX, ask_for_good);
+	if (is_idle && now >= quiet_at) {
+		ask_some(loop, &descriptors->doubted, INT_MAX, ask_for_good);
+		ask_some(loop, &descriptors->asked, INT_MAX, ask_for_good);
 		return BIDE_NEVER;
 	}
 	if (now >= time_add(descriptors->asked_at, DOUBT_NS)) {
 		descriptors->asked_at = now;
-		ask_some(loop, ASK_BATCH, ask_in_passing);
+		ask_some(loop, &descriptors->doubted, ASK_BATCH, ask_in_passing);
 	}
-	return time_add(descriptors->asked_at, DOUBT_NS);
+	bide_time again = BIDE_NEVER;
+	if (!list_is_empty(&descriptors->doubted))
+		again = time_add(descriptors->asked_at, DOUBT_NS);
+	return is_idle && quiet_at < again ? quiet_at : again;
 }

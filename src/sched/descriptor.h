@@ -8,9 +8,9 @@
  *
  * Somebody may close a descriptor behind our back, so that the next file under its number is one the
  * poller does not know. Nothing tells us. So a wait on a descriptor that was registered before it
- * began is doubted: when nothing was heard for DOUBT_NS, and about a few meanwhile, the loop asks the poller
- * whether the registration is still that file's, and registers anew if not. A wait that ends soon is
- * never asked about, which is why a busy server pays nothing.
+ * began is doubted: when nothing was heard for DOUBT_NS, and about a few meanwhile, the loop asks the
+ * poller whether the registration is still that file's, and registers anew if not. A wait that ends soon
+ * is never asked about, which is why a busy server pays nothing.
  *
  * Tasks that want to read, or to write, stand in line. An event wakes the first one only; it tries, and
  * whatever comes of that it passes the readiness it left on to the next. Until then it holds the claim:
@@ -41,12 +41,13 @@ enum descriptor_kind {
 
 struct descriptor {
 	struct list waiters[2];   /* per direction, in order of arrival */
-	struct link doubt;        /* in descriptors.doubted, if a wait is to be asked about */
+	struct link doubt;        /* in descriptors.doubted or .asked, if a wait is to be asked about */
 	uint32_t generation;      /* changes when the number is given to another file by us */
 	uint32_t registration;    /* the poller's key is number and registration: counts them */
 	uint8_t is_ready[2];      /* a call may succeed */
 	uint8_t is_claimed[2];    /* the next in line was woken, and has not let go yet */
-	uint8_t is_registered;
+	uint8_t is_registered : 1;
+	uint8_t is_asked : 1;     /* of the two, it is .asked */
 	uint8_t is_hung_up;       /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
 	uint8_t kind;             /* enum descriptor_kind */
 	int8_t is_tcp;            /* 1: a short read means drained; 0: not; -1: not known yet */
@@ -56,7 +57,8 @@ struct descriptors {
 	struct descriptor **pages;
 	size_t page_count;
 	const struct memory *memory;
-	struct list doubted;
+	struct list doubted;      /* not asked about yet */
+	struct list asked;        /* asked in passing, and to be asked for good when all is quiet */
 	bide_time asked_at;       /* when doubted ones were last asked about */
 	bide_time heard_at;       /* when the poller last had something to tell */
 	size_t waiting;           /* tasks that wait for a descriptor */

@@ -24,30 +24,42 @@ static __thread struct strand *came_from;
 
 /* ---- leak checks ----
  *
- * AddressSanitizer keeps the frames of each stack on a fake stack beside it, and a leak check looks
- * only at that of the stack which runs. So it is told of those of stacks that were left. How large one is
- * follows from the size of its stack (libsanitizer, asan_fake_stack.h); what is not mapped of the
- * range a leak check passes over. */
+ * A leak check looks at the stack that runs, and at the fake stack on which AddressSanitizer keeps frames
+ * beside it. So it is told of those of stacks that were left, the thread's own stack included. How large
+ * a fake stack is follows from the size of its stack (libsanitizer, asan_fake_stack.h); what is not
+ * mapped of a range a leak check passes over. */
 #ifdef ANNOTATE_ASAN
-static UNINSTRUMENTED void unroot(struct strand *strand)
+static UNINSTRUMENTED void set_root(struct leak_root *root, const void *start, size_t size)
 {
-	if (strand->rooted)
-		__lsan_unregister_root_region(strand->rooted, strand->rooted_size);
-	strand->rooted = NULL;
+	if (root->start == start)
+		return;
+	if (root->start)
+		__lsan_unregister_root_region(root->start, root->size);
+	if (start)
+		__lsan_register_root_region(start, size);
+	*root = (struct leak_root){ start, size };
 }
 
-static UNINSTRUMENTED void root(struct strand *strand)
+static UNINSTRUMENTED size_t fake_stack_size(size_t stack_size)
 {
 	size_t log = 16;
-	if (strand->rooted == strand->fake_stack)
-		return;
-	unroot(strand);
-	while (log < 20 && (size_t)1 << log < strand->size)
+	while (log < 20 && (size_t)1 << log < stack_size)
 		log++;
-	strand->rooted = strand->fake_stack;
-	strand->rooted_size = ((size_t)11 << log) + ((size_t)1 << (log - 5)) + 4096;
-	if (strand->rooted)
-		__lsan_register_root_region(strand->rooted, strand->rooted_size);
+	return ((size_t)11 << log) + ((size_t)1 << (log - 5)) + 4096;
+}
+
+static UNINSTRUMENTED void set_roots(struct strand *strand)
+{
+	if (strand->fake_stack)
+		set_root(&strand->fake_root, strand->fake_stack, fake_stack_size(strand->size));
+	if (!strand->is_ours)
+		set_root(&strand->own_root, strand->low, strand->size);
+}
+
+static UNINSTRUMENTED void clear_roots(struct strand *strand)
+{
+	set_root(&strand->fake_root, NULL, 0);
+	set_root(&strand->own_root, NULL, 0);
 }
 #endif
 
@@ -58,9 +70,11 @@ UNINSTRUMENTED void strand_init(struct strand *strand, const struct stack *stack
 {
 	context_init(&strand->context, top, fn, arg);
 #ifdef ANNOTATE_ASAN
-	strand->fake_stack = strand->rooted = NULL;
+	strand->fake_stack = NULL;
 	strand->low = stack->low;
 	strand->size = (size_t)(stack->high - stack->low);
+	strand->is_ours = true;
+	strand->fake_root = strand->own_root = (struct leak_root){ NULL, 0 };
 #endif
 #ifdef ANNOTATE_TSAN
 	(void)stack;
@@ -76,8 +90,7 @@ UNINSTRUMENTED void strand_begin(struct strand *self)
 	__sanitizer_finish_switch_fiber(self->fake_stack, &low, &size);
 	came_from->low = low;
 	came_from->size = size;
-	if (came_from->fake_stack)
-		root(came_from);
+	set_roots(came_from);
 #else
 	(void)self;
 #endif
@@ -88,7 +101,7 @@ static UNINSTRUMENTED void depart(struct strand *from, struct strand *to, bool f
 	came_from = from;
 #ifdef ANNOTATE_ASAN
 	if (for_good) {
-		unroot(from);
+		clear_roots(from);
 		from->fake_stack = NULL;
 	}
 	__sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->low, to->size);
@@ -128,7 +141,7 @@ UNINSTRUMENTED void strand_leave(struct strand *from, struct strand *to)
 UNINSTRUMENTED void strand_destroy(struct strand *strand)
 {
 #ifdef ANNOTATE_ASAN
-	unroot(strand);
+	clear_roots(strand);
 #endif
 #ifdef ANNOTATE_TSAN
 	__tsan_destroy_fiber(strand->fiber);
@@ -140,7 +153,7 @@ UNINSTRUMENTED void strand_destroy(struct strand *strand)
 UNINSTRUMENTED void strand_forget(struct strand *strand)
 {
 #ifdef ANNOTATE_ASAN
-	unroot(strand);
+	clear_roots(strand);
 #else
 	(void)strand;
 #endif

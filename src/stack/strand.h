@@ -17,8 +17,11 @@ struct strand {
 	void *fake_stack;
 	const void *low;
 	size_t size;
-	void *rooted;     /* the fake stack that a leak check was told of */
-	size_t rooted_size;
+	bool is_ours;     /* a stack of ours, of which a leak check was told when it was taken */
+	struct leak_root {
+		const void *start; /* NULL: none */
+		size_t size;
+	} fake_root, own_root; /* what else it was told of */
 #endif
 #ifdef ANNOTATE_TSAN
 	void *fiber;

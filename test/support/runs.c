@@ -4,16 +4,21 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "resources.h"
 
 void *run_with(unsigned flags, bide_fn *main_fn, void *arg)
 {
+	struct counting counting;
 	bide_config config = BIDE_CONFIG_INIT;
 	bide_result result = { NULL, -1 };
+	counting_init(&counting, false);
+	config.allocator = &counting.allocator;
 	config.flags = flags;
 	errno = 0;
 	int status = bide_run(main_fn, arg, &config, &result);
 	must_msg(status == 0, "bide_run failed: %s", strerror(errno));
 	must_msg(result.err == 0, "main failed: %s", strerror(result.err));
+	must(counting_is_balanced(&counting));
 	return result.value;
 }
 

@@ -6,11 +6,12 @@
 #include "sched/loop.h"
 #include "suite.h"
 
-/* Runs main_fn(arg) on a virtual clock, with BIDE_ flags besides; fails the test unless the run, and
- * main, end well. Returns what main returned. */
+/* Runs main_fn(arg) on a virtual clock; fails the test unless the run, and main, end well and all memory
+ * goes back to the allocator. Returns what main returned. */
 void *run_virtual(bide_fn *main_fn, void *arg);
 /* The same on the real clock. */
 void *run_real(bide_fn *main_fn, void *arg);
+/* The same with any BIDE_ flags. */
 void *run_with(unsigned flags, bide_fn *main_fn, void *arg);
 
 /* A test whose body runs in the main task of a run on a virtual clock, or on the real one. It may

@@ -1,23 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh PROGRAM...: runs every program, one after the other since many of them look at the clock,
-# goes on after a failure, and ends with a list of those that failed.
-#
-# Read from the environment:
+# run.sh PROGRAM...: runs every program, goes on after a failure, and ends with a list of those that
+# failed. Read from the environment:
 #   RUNNER            what a compiled program is started with: an emulator, memcheck
 #   ARGS              arguments for each program
 #   SAN               the sanitizers that it was compiled with
+#   JOBS              programs at a time; 1, since many of them look at the clock
 #   BIDE_TEST_SCALE   how much slower than a plain native build; tests multiply time limits by it
 #   TEST_TIMEOUT      seconds after which a program counts as hung
 # The rest is for the tests, which inherit it.
 
-: "${BIDE_TEST_SCALE:=1}" "${RUNNER:=}" "${ARGS:=}" "${SAN:=}"
+: "${BIDE_TEST_SCALE:=1}" "${JOBS:=1}"
 if [ "$BIDE_TEST_SCALE" = 1 ]; then
 	: "${TEST_TIMEOUT:=300}" "${CK_DEFAULT_TIMEOUT:=60}"
 else
 	: "${TEST_TIMEOUT:=600}" "${CK_DEFAULT_TIMEOUT:=180}"
 fi
-export BIDE_TEST_SCALE RUNNER SAN CK_DEFAULT_TIMEOUT
+export RUNNER ARGS SAN JOBS BIDE_TEST_SCALE TEST_TIMEOUT CK_DEFAULT_TIMEOUT
 
 # Under memcheck every fork would report the leaks and errors of its parent.
 case $RUNNER in *valgrind*) export CK_FORK="${CK_FORK:-no}" ;; esac
@@ -36,27 +35,13 @@ case $SAN in
 *thread*) if setarch "$(uname -m)" -R true 2>/dev/null; then fixed="setarch $(uname -m) -R"; fi ;;
 esac
 
-failed=
-count=0
-for program; do
-	count=$((count + 1))
-	case $program in
-	*.sh) timeout -k 5 "$TEST_TIMEOUT" $fixed sh "$program" ;;
-	*) timeout -k 5 "$TEST_TIMEOUT" $fixed $RUNNER "$program" $ARGS ;;
-	esac
-	code=$?
-	case $code in
-	0) continue ;;
-	124 | 137) why="hung: stopped after $TEST_TIMEOUT s" ;;
-	*) why="exit status $code" ;;
-	esac
-	printf '%s: %s\n' "$program" "$why"
-	failed="$failed  $program ($why)
-"
-done
-
-if [ -n "$failed" ]; then
-	printf '\nFAILED, of %s programs:\n%s' "$count" "$failed"
+FAILED=$(mktemp)
+export FAILED
+trap 'rm -f "$FAILED"' EXIT
+printf '%s\n' "$@" | $fixed xargs -P "$JOBS" -n 1 sh test/tools/run_one.sh
+if [ -s "$FAILED" ]; then
+	printf '\nFAILED, of %s programs:\n' $#
+	cat "$FAILED"
 	exit 1
 fi
-printf '%s programs, none failed\n' "$count" >&2
+printf 'programs: %s, none failed\n' $# >&2
