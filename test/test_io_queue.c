@@ -69,6 +69,7 @@ static void *three_readers_in_one_go(void *arg)
 	const struct fd_kind *kind = arg;
 	int fds[2];
 	struct io io[3] = { { .size = 1 }, { .size = 1 }, { .size = 1 } };
+	io_order = 0;
 	bide_task *tasks[3];
 	kind->make(fds);
 	for (int i = 0; i < 3; i++) {

@@ -691,15 +691,18 @@ static void *bad_input(void *arg)
 		ck_fails(bide_read_exact(numbers[i], buf, 1, NULL), EBADF);
 		ck_fails(bide_write_all(numbers[i], buf, 1, NULL), EBADF);
 	}
-	ck_fails(bide_read(pipe_fds[1], buf, 1), EBADF);  /* its wrong end */
-	ck_fails(bide_write(pipe_fds[0], buf, 1), EBADF);
-	/* Huge sizes: as much as there is. */
-	must_write(fds[1], "abc", 3);
-	ssize_t count = bide_read(fds[0], buf, SSIZE_MAX);
-	must(count == 3 || (count == -1 && errno == EFAULT && drain(fds[0]) == 3));
-	must_write(pipe_fds[1], "abc", 3);
-	count = bide_read(pipe_fds[0], buf, SSIZE_MAX);
-	must(count == 3 || (count == -1 && errno == EFAULT));
+	/* An emulator without preadv2() cannot tell which end of a pipe it is, and gets lost in huge sizes. */
+	if (!suite_is_under("qemu")) {
+		ck_fails(bide_read(pipe_fds[1], buf, 1), EBADF); /* its wrong end */
+		ck_fails(bide_write(pipe_fds[0], buf, 1), EBADF);
+		/* Huge sizes: as much as there is, or EFAULT, as the kernel likes. */
+		must_write(fds[1], "abc", 3);
+		ssize_t count = bide_read(fds[0], buf, SSIZE_MAX);
+		must(count == 3 || (count == -1 && errno == EFAULT && drain(fds[0]) == 3));
+		must_write(pipe_fds[1], "abc", 3);
+		count = bide_read(pipe_fds[0], buf, SSIZE_MAX);
+		must(count == 3 || (count == -1 && errno == EFAULT));
+	}
 	close_pair(pipe_fds);
 	int number = fds[0];
 	must(bide_close(number) == 0);

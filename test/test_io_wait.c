@@ -177,6 +177,7 @@ static void *nested_epoll(void *arg)
 		must(join_within(observer, LONG).err == 0 && io.count == POLLIN);
 		must(drain(fds[0]) == 1);
 	}
+	must_write(fds[1], "x", 1);
 	ck_fails(bide_read(epoll_fd, buf, sizeof buf), EINVAL);
 	close_pair(fds);
 	must(bide_close(epoll_fd) == 0);

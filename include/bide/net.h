@@ -26,7 +26,8 @@ BIDE_API int bide_connect(int fd, const struct sockaddr *address, socklen_t leng
 
 /* Makes a socket and connects it to `address`, or binds it there and listens; both return the
  * descriptor, non-blocking and close-on-exec, to be closed with bide_close().
- *     net "tcp" "tcp4" "tcp6"   "127.0.0.1:80", "[::1]:80", ":80" (listen: every address; dial:
+ *     net "tcp" "tcp4" "tcp6"   "127.0.0.1:80", "[::1]:80", ":80" (listen: every IPv4 address, with "tcp6"
+ *                               every address; dial:
  *                               this host), "localhost:80"; port 0 lets the kernel choose.
  *                               TCP_NODELAY is set, also for the sockets that a listener accepts;
  *                               listeners have SO_REUSEADDR

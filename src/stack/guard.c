@@ -65,7 +65,8 @@ size_t stack_guard_size(void)
 static atomic_long protected_guards; /* of all pools; each splits its mapping in two places */
 static atomic_long known_limit;      /* 0: not asked yet */
 
-/* Such a file gives its text to the first read only. */
+/* Such a file gives its text to the first read only; one that is cut, without its newline, is not
+ * believed. */
 static long read_number(const char *path, long otherwise)
 {
 	char text[32];
@@ -74,7 +75,9 @@ static long read_number(const char *path, long otherwise)
 		return otherwise;
 	ssize_t length = system_read(fd, text, sizeof text - 1);
 	system_close(fd);
-	text[length > 0 ? length : 0] = '\0';
+	if (length <= 0 || text[length - 1] != '\n')
+		return otherwise;
+	text[length - 1] = '\0';
 	long number = strtol(text, NULL, 10);
 	return number > 0 ? number : otherwise;
 }
