@@ -28,7 +28,7 @@ struct bide_coro {
 	void *arg;
 	struct stack stack;
 	struct link all;        /* in shared_pool.coros */
-	_Atomic(const void *) owner; /* the thread that began it, or, before that, made it; as its &thread_coro */
+	_Atomic(const void *) owner; /* the thread that began it, as its &thread_coro; NULL before that */
 };
 
 static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-exec")));
@@ -105,7 +105,7 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 	coro->state = BIDE_CORO_CREATED;
 	coro->body = body;
 	coro->arg = arg;
-	atomic_init(&coro->owner, &thread_coro);
+	atomic_init(&coro->owner, NULL); /* another thread may begin it */
 	return coro;
 }
 

@@ -266,10 +266,7 @@ static void callback_withdraw(struct done_callback *callback)
 {
 	struct loop *loop = callback->future->loop;
 	observer_leave(&callback->observer);
-	if (link_is_linked(&callback->entry.link))
-		ready_remove(&loop->ready, &callback->entry);
-	else if (loop->handed == &callback->entry)
-		loop->handed = NULL;
+	loop_withdraw(loop, &callback->entry);
 	callback_free(callback);
 }
 

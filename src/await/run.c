@@ -30,6 +30,7 @@ static void write_to_stderr(const char *text)
 void run_report(struct run *run, int kind, const char *format, ...)
 {
 	char text[1024];
+	int saved = errno;
 	va_list args;
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
@@ -41,11 +42,12 @@ void run_report(struct run *run, int kind, const char *format, ...)
 	}
 	if (run->config.report) {
 		run->config.report(kind, text, run->config.report_ctx);
-		return;
+	} else {
+		write_to_stderr("bide: ");
+		write_to_stderr(text);
+		write_to_stderr("\n");
 	}
-	write_to_stderr("bide: ");
-	write_to_stderr(text);
-	write_to_stderr("\n");
+	errno = saved;
 }
 
 /* ---- deadlock ---------------------------------------------------------------------------------- */
@@ -137,9 +139,7 @@ static void end_leftovers(struct run *run)
 	struct timer grace = { .expired = grace_over };
 	run->is_main_done = true; /* no task is spawned any more */
 	slab_each(&run->loop.tasks, cancel_one, NULL);
-	bool is_armed = timers_pledge(&run->loop.timers, 1) == 0;
-	if (is_armed)
-		timer_arm(&run->loop.timers, &grace, time_add(loop_now(&run->loop), run->config.shutdown_grace));
+	timer_arm(&run->loop.timers, &grace, time_add(loop_now(&run->loop), run->config.shutdown_grace));
 	loop_run(&run->loop);
 	timer_disarm(&run->loop.timers, &grace);
 }
@@ -169,6 +169,8 @@ static void free_record(void *record, void *arg)
 			report_unread(task);
 	} else if (task->task.state != TASK_CREATED) {
 		strand_destroy(&task->task.strand);
+	} else if (annex_peek(task)->drop) {
+		annex_peek(task)->drop(task->arg);
 	}
 	child_free(task);
 	deferred_free(task);
@@ -247,7 +249,9 @@ static int init_loop(struct run *run)
 	list_init(&run->done_callbacks);
 	if (loop_init(&run->loop, &settings) < 0)
 		return -1;
-	if (!(run->config.flags & BIDE_NO_SIGNALS) && overflow_watch(&run->overflow_watch, find_victim) < 0) {
+	/* One timer is for the shutdown grace: it must not fail when it is needed. */
+	if (timers_pledge(&run->loop.timers, 1) < 0 ||
+	    (!(run->config.flags & BIDE_NO_SIGNALS) && overflow_watch(&run->overflow_watch, find_victim) < 0)) {
 		int err = errno;
 		loop_destroy(&run->loop);
 		errno = err;

@@ -151,13 +151,31 @@ static int fire_one(struct selection *selection)
 
 /* ---- parking ------------------------------------------------------------------------------------ */
 
-/* The future has its result, or is destroyed. It is this case's turn if nothing else woke the task before. */
+/* A waker that only hinted (a descriptor, a moment) leaves the choice open until the task runs. */
+static bool is_decided(const struct selection *selection)
+{
+	int status = selection->self->wait.status;
+	for (int i = 0; i < selection->count; i++) {
+		const struct wait *record = &selection->records[i].observer.wait;
+		if (record->kind != WAIT_FD && (record->events & FUTURE_TOLD))
+			return true;
+	}
+	return status && status != EBADF;
+}
+
+/* The future has its result, or is destroyed. It is this case's turn if nothing has decided before; also
+ * if the task was woken to look at a descriptor or the time, since when it does, the future may be no
+ * more. */
 static void told(struct observer *observer, struct future *future)
 {
 	struct selected *selected = container_of(observer, struct selected, observer);
+	struct task *self = selected->selection->self;
 	selected->is_gone = !future->is_done;
-	if (!task_wake(selected->selection->self, future->is_done ? 0 : EPIPE))
-		return;
+	if (!task_wake(self, future->is_done ? 0 : EPIPE)) {
+		if (!future->is_done || is_decided(selected->selection))
+			return;
+		self->wait.status = 0;
+	}
 	observer->wait.events |= FUTURE_TOLD;
 	if (!future->is_done)
 		return;
@@ -265,6 +283,30 @@ static int select_with(struct selection *selection)
 	}
 }
 
+/* Channels that are looked at stay, also if their last reference goes while the task is parked. */
+static void hold_objects(struct selection *selection, bool holds)
+{
+	for (int i = 0; i < selection->count; i++) {
+		bide_case *c = &selection->cases[i];
+		if (c->op != BIDE_CASE_SEND && c->op != BIDE_CASE_RECV)
+			continue;
+		if (holds)
+			selectable_of(c)->ops->hold(c);
+		else
+			selectable_of(c)->ops->drop(c);
+	}
+}
+
+static int select_held(struct selection *selection)
+{
+	hold_objects(selection, true);
+	int index = select_with(selection);
+	int saved = errno;
+	hold_objects(selection, false);
+	errno = saved;
+	return index;
+}
+
 int bide_select(bide_case cases[], int count, unsigned flags)
 {
 	struct selected few[FEW];
@@ -277,12 +319,12 @@ int bide_select(bide_case cases[], int count, unsigned flags)
 		if (check_case(selection.self->loop, &cases[i]) < 0)
 			return -1;
 	if (count <= FEW)
-		return select_with(&selection);
+		return select_held(&selection);
 	size_t size = (size_t)count * sizeof *few;
 	selection.records = memory_alloc(selection.self->loop->memory, size);
 	if (!selection.records)
 		return -1;
-	int index = select_with(&selection);
+	int index = select_held(&selection);
 	int saved = errno;
 	memory_free(selection.self->loop->memory, selection.records, size);
 	errno = saved;

@@ -23,6 +23,9 @@ struct selectable_ops {
 	/* Queues a wait record for it. Whoever serves the record does all the case asks for, sets
 	 * FUTURE_TOLD in its events, and wakes its task with the case's err. */
 	void (*enqueue)(bide_case *c, struct wait *record);
+	/* The object's memory stays from hold to drop, whatever references are given up meanwhile. */
+	void (*hold)(bide_case *c);
+	void (*drop)(bide_case *c);
 };
 
 #endif

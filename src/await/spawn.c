@@ -106,7 +106,8 @@ static bide_task *spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void
 	return handle;
 }
 
-bide_task *bide_spawn(bide_fn *fn, void *arg)
+/* Never inlined, whatever is optimised across files: the return address is the spawn site. */
+__attribute__((noinline)) bide_task *bide_spawn(bide_fn *fn, void *arg)
 {
 	return spawn(fn, arg, NULL, __builtin_return_address(0));
 }
@@ -117,7 +118,7 @@ int bide_go(bide_fn *fn, void *arg)
 	return spawn(fn, arg, &detached, __builtin_return_address(0)) ? 0 : -1;
 }
 
-bide_task *bide_spawn_with(bide_fn *fn, void *arg, const bide_task_attr *attr)
+__attribute__((noinline)) bide_task *bide_spawn_with(bide_fn *fn, void *arg, const bide_task_attr *attr)
 {
 	return spawn(fn, arg, attr, __builtin_return_address(0));
 }

@@ -128,8 +128,7 @@ static void callback_due(struct timer *due)
 static void take_out(struct callback_timer *timer)
 {
 	timer_disarm(&timer->loop->timers, &timer->timer);
-	if (link_is_linked(&timer->entry.link))
-		ready_remove(&timer->loop->ready, &timer->entry);
+	loop_withdraw(timer->loop, &timer->entry);
 }
 
 int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *arg), void *arg)

@@ -41,8 +41,11 @@ void *memory_alloc(const struct memory *memory, size_t size)
 
 void memory_free(const struct memory *memory, void *block, size_t size)
 {
-	if (block)
-		memory->free(block, size, memory->ctx);
+	if (!block)
+		return;
+	int saved = errno; /* whatever the hook does */
+	memory->free(block, size, memory->ctx);
+	errno = saved;
 }
 
 void *memory_resize(const struct memory *memory, void *block, size_t old_size, size_t new_size)

@@ -215,8 +215,11 @@ void loop_run(struct loop *loop)
 {
 	loop->stop = false;
 	while (!loop->stop) {
-		if (!loop->handed && loop->until_look <= 0)
+		if (!loop->handed && loop->until_look <= 0) {
 			look(loop);
+			if (loop->stop) /* by a timer */
+				break;
+		}
 		struct entry *entry = take_next(loop);
 		if (!entry) {
 			if (!idle(loop))

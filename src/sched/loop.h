@@ -103,6 +103,15 @@ static inline bide_time loop_now(const struct loop *loop)
 	return clock_now(&loop->clock);
 }
 
+/* Takes an entry out before its turn, also if a task has handed it to the loop already. */
+static inline void loop_withdraw(struct loop *loop, struct entry *entry)
+{
+	if (link_is_linked(&entry->link))
+		ready_remove(&loop->ready, entry);
+	else if (loop->handed == entry)
+		loop->handed = NULL;
+}
+
 /* The running task of this thread; NULL outside one. */
 static inline struct task *task_current(void)
 {

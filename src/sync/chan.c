@@ -20,6 +20,7 @@ struct bide_chan {
 	struct list receivers;  /* wait records; slot is where the item goes */
 	void (*drop)(void *item);
 	unsigned references;
+	unsigned holds;         /* selects that look at it */
 	bool is_closed;
 	_Alignas(max_align_t) char buffer[]; /* drop() is shown items where they lie */
 };
@@ -141,7 +142,24 @@ static void enqueue(bide_case *c, struct wait *record)
 	list_push_tail(c->op == BIDE_CASE_SEND ? &c->chan->senders : &c->chan->receivers, &record->link);
 }
 
-static const struct selectable_ops ops = { check, fire, enqueue };
+static void free_if_unused(bide_chan *chan)
+{
+	if (chan->references == 0 && chan->holds == 0)
+		memory_free(chan->selectable.loop->memory, chan, sizeof *chan + chan->item_size * chan->capacity);
+}
+
+static void hold_chan(bide_case *c)
+{
+	c->chan->holds++;
+}
+
+static void let_go_of_chan(bide_case *c)
+{
+	c->chan->holds--;
+	free_if_unused(c->chan);
+}
+
+static const struct selectable_ops ops = { check, fire, enqueue, hold_chan, let_go_of_chan };
 
 /* ---- the public calls ------------------------------------------------------------------------------ */
 
@@ -272,5 +290,5 @@ void bide_chan_unref(bide_chan *chan)
 		return;
 	close_now(chan);
 	drop_buffered(chan);
-	memory_free(chan->selectable.loop->memory, chan, sizeof *chan + chan->item_size * chan->capacity);
+	free_if_unused(chan);
 }
