@@ -28,7 +28,7 @@ struct bide_coro {
 	void *arg;
 	struct stack stack;
 	struct link all;        /* in shared_pool.coros */
-	_Atomic(const void *) owner; /* the thread that began it, as its &thread_coro; NULL before that */
+	_Atomic(const void *) owner; /* the thread that began it, or, before that, made it; as its &thread_coro */
 };
 
 static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-exec")));
@@ -105,7 +105,7 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 	coro->state = BIDE_CORO_CREATED;
 	coro->body = body;
 	coro->arg = arg;
-	atomic_init(&coro->owner, NULL); /* another thread may begin it */
+	atomic_init(&coro->owner, &thread_coro);
 	return coro;
 }
 
@@ -252,9 +252,10 @@ void coros_each_idle(tower_visitor *visit, void *arg)
 
 static void trim_one(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
 {
-	(void)coro;
 	(void)arg;
-	stack_trim(&shared_pool.stacks, stack, left.sp);
+	/* One that has not begun has nothing to give back, and another thread may begin it just now. */
+	if (coro->state == BIDE_CORO_SUSPENDED)
+		stack_trim(&shared_pool.stacks, stack, left.sp);
 }
 
 void coros_trim(void)
