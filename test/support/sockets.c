@@ -209,7 +209,7 @@ size_t fill(int fd)
 		for (size_t size = sizeof chunk; size > 0; size /= 2)
 			for (ssize_t count; (count = write(fd, chunk, size)) > 0;)
 				total += (size_t)count;
-	while (poll(&poll_fd, 1, 2) == 1);
+	while (poll(&poll_fd, 1, 4 + 4 * suite_scale()) == 1);
 	if (blocks)
 		set_nonblocking(fd, false);
 	return total;
