@@ -544,7 +544,7 @@ static void *exit_in_a_task(void *arg)
 
 static void exit_in_a_run(void *arg)
 {
-	run_real(exit_in_a_task, arg);
+	bide_run(exit_in_a_task, arg, NULL, NULL);
 }
 
 START_TEST(exit_in_a_task_runs_the_handlers_and_gives_its_status)

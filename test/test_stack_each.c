@@ -435,9 +435,11 @@ END_TEST
 #ifdef ANNOTATE_TSAN
 /* A real race between tasks of two threads is found, whatever was told about fibers. */
 static int contended;
+static pthread_barrier_t both_run; /* else the end of one run may come before the beginning of the other */
 
 static void *race(void *arg)
 {
+	pthread_barrier_wait(&both_run);
 	for (int i = 0; i < 1000; i++) {
 		contended++;
 		bide_yield();
@@ -455,6 +457,7 @@ static void race_two_threads(void *arg)
 {
 	pthread_t threads[2];
 	(void)arg;
+	pthread_barrier_init(&both_run, NULL, 2);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, race_on_a_thread, NULL);
 	for (int i = 0; i < 2; i++)

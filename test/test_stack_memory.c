@@ -4,6 +4,7 @@
  * meant; neither means much under an emulator or a sanitizer, so there only the values are checked. */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "await/record.h"
@@ -404,6 +405,13 @@ static void run_trimming(bide_fn *main_fn)
 	ck_assert_int_eq(bide_run(main_fn, &config, &config, NULL), 0);
 }
 
+static int64_t cpu_time(void)
+{
+	struct timespec used;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * BIDE_SEC + used.tv_nsec;
+}
+
 /* Nothing runs at all: the loop wakes for it once and never again. */
 static void *idle_main(void *arg)
 {
@@ -411,8 +419,10 @@ static void *idle_main(void *arg)
 	start_deep(deep_tasks_to_start());
 	size_t deep = sum_of_stacks().resident;
 	long sleeps = voluntary_switches();
+	int64_t used = cpu_time();
 	pass(8 * after);
 	sleeps = voluntary_switches() - sleeps;
+	ck_assert_int_lt(cpu_time() - used, 2 * after); /* it does not spin meanwhile */
 	size_t trimmed = sum_of_stacks().resident;
 	if (suite_is_native()) {
 		ck_assert_uint_le(trimmed, deep / 5);

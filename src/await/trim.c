@@ -10,20 +10,10 @@ static void trim_one(const struct stack *stack, struct leave_point left, struct 
 	stack_trim(arg, stack, left.sp);
 }
 
-/* A tower that has been left on a stack nobody knows, by code that switches stacks itself, stays as it is:
- * where the stacks below were left is not known either. */
-static void check_known(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
-{
-	(void)coro;
-	*(bool *)arg &= stack_contains(stack, left.sp);
-}
-
+/* One that was left on a stack nobody knows, by code that switches stacks itself, stays as it is. */
 static void trim_task(struct await_task *task)
 {
-	bool is_known = true;
-	tower_of_task(task, check_known, &is_known);
-	if (is_known)
-		tower_of_task(task, trim_one, &task->task.loop->stacks);
+	tower_of_task(task, trim_one, &task->task.loop->stacks);
 }
 
 static void trim_if_parked(void *record, void *arg)

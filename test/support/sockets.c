@@ -200,6 +200,7 @@ size_t fill(int fd)
 {
 	static char chunk[4096];
 	size_t total = 0, before;
+	int passes = 0; /* in which nothing more went in */
 	bool blocks = !is_nonblocking(fd);
 	if (blocks)
 		set_nonblocking(fd, true);
@@ -209,8 +210,9 @@ size_t fill(int fd)
 		for (size_t size = sizeof chunk; size > 0; size /= 2)
 			for (ssize_t count; (count = write(fd, chunk, size)) > 0;)
 				total += (size_t)count;
-		poll(NULL, 0, 2);
-	} while (total > before);
+		passes = total > before ? 0 : passes + 1;
+		poll(NULL, 0, 2 * suite_scale());
+	} while (passes < 3);
 	if (blocks)
 		set_nonblocking(fd, false);
 	return total;
