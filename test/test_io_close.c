@@ -29,13 +29,16 @@ static void gather_crowd(struct crowd *crowd, int fd, bool has_writers)
 {
 	static bide_fn *const bodies[] = { io_read, io_read, io_wait, io_write, io_write, io_wait };
 	crowd->count = has_writers ? 6 : 3;
-	if (has_writers)
-		fill(fd);
-	for (int i = 0; i < crowd->count; i++) {
-		crowd->io[i] = (struct io){ .fd = fd, .events = i < 3 ? POLLIN : POLLPRI, .data = "x", .size = 1 };
-		crowd->tasks[i] = io_start(bodies[i], &crowd->io[i]);
-	}
-	turns(2);
+	for (int i = 0; i < crowd->count; i++)
+		do { /* a TCP socket that was full may still take a byte a moment later: then once more */
+			if (has_writers && bodies[i] == io_write)
+				fill(fd);
+			crowd->io[i] = (struct io){ .fd = fd, .events = i < 3 ? POLLIN : POLLPRI, .data = "x", .size = 1 };
+			crowd->tasks[i] = io_start(bodies[i], &crowd->io[i]);
+			turns(2);
+			if (crowd->io[i].count == 1)
+				must_join(crowd->tasks[i]);
+		} while (crowd->io[i].count == 1);
 	for (int i = 0; i < crowd->count; i++)
 		must(crowd->io[i].count == -2);
 }

@@ -199,20 +199,17 @@ void must_write(int fd, const void *buf, size_t size)
 size_t fill(int fd)
 {
 	static char chunk[4096];
-	size_t total = 0, before;
-	int passes = 0; /* in which nothing more went in */
+	size_t total = 0;
 	bool blocks = !is_nonblocking(fd);
 	if (blocks)
 		set_nonblocking(fd, true);
-	/* A TCP socket makes room for more when acknowledgements come, also for less than poll() tells of. */
-	do {
-		before = total;
+	/* A TCP socket makes room for more when the first acknowledgements come. */
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	do
 		for (size_t size = sizeof chunk; size > 0; size /= 2)
 			for (ssize_t count; (count = write(fd, chunk, size)) > 0;)
 				total += (size_t)count;
-		passes = total > before ? 0 : passes + 1;
-		poll(NULL, 0, 2 * suite_scale());
-	} while (passes < 3);
+	while (poll(&poll_fd, 1, 2) == 1);
 	if (blocks)
 		set_nonblocking(fd, false);
 	return total;
