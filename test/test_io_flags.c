@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "counted_calls.h"
@@ -151,6 +152,61 @@ static void *deaf_peer(void *arg)
 START_TEST(a_peer_that_does_not_read_stops_nobody_else)
 {
 	run_real(deaf_peer, arg_of(kind_with(STREAM, _i)));
+}
+END_TEST
+
+/* To a terminal: there is room for one byte when poll() says so, and its flags are not ours. */
+struct terminal_case {
+	bool to_slave;      /* the master writes */
+	bool makes_two;     /* newlines become two characters */
+	const char *fault;
+};
+
+static void *stopped_terminal(void *arg)
+{
+	enum { SIZE = 20000 };
+	static char data[SIZE], got[2 * SIZE];
+	const struct terminal_case *c = arg;
+	struct termios settings;
+	struct heartbeat heartbeat;
+	int fds[2], flags[2];
+	make_pty(fds);
+	must(tcgetattr(fds[0], &settings) == 0);
+	if (c->makes_two)
+		settings.c_oflag |= OPOST | ONLCR;
+	must(tcsetattr(fds[0], TCSANOW, &settings) == 0);
+	for (int i = 0; i < 2; i++)
+		flags[i] = fcntl(fds[i], F_GETFL);
+	memset(data, '\n', SIZE);
+	if (!c->makes_two)
+		pattern_fill(8, 0, data, SIZE);
+	int out = fds[c->to_slave], in = fds[!c->to_slave];
+	size_t wanted = c->makes_two ? 2 * SIZE : SIZE;
+	heartbeat_start(&heartbeat, BIDE_MSEC);
+	must(bide_fault(c->fault) == 0);
+	struct io io = { .fd = out, .data = data, .size = SIZE };
+	bide_task *writer = io_start(io_write_all, &io);
+	wait_for_beats(&heartbeat, 10);
+	must(io.count == -2);
+	must(bide_read_exact(in, got, wanted, NULL) == (ssize_t)wanted);
+	must(join_within(writer, LONG).err == 0 && io.count == SIZE);
+	must(bide_fault(NULL) == 0);
+	for (size_t i = 0; i < wanted; i++)
+		must(got[i] == (c->makes_two ? "\r\n"[i % 2] : data[i]));
+	heartbeat_stop(&heartbeat);
+	for (int i = 0; i < 2; i++)
+		must(fcntl(fds[i], F_GETFL) == flags[i]);
+	close_pair(fds);
+	return NULL;
+}
+
+/* Scenario F15: not even for the moment of a write. */
+START_TEST(a_stopped_terminal_stops_nobody_else)
+{
+	static const struct terminal_case cases[] = { { false, false, NULL }, { false, true, NULL },
+		{ true, false, NULL }, { false, false, "open:EACCES" } };
+	counted.modify_is_mute = true;
+	run_real(stopped_terminal, arg_of(&cases[_i]));
 }
 END_TEST
 
@@ -330,6 +386,7 @@ int main(void)
 	return SUITE("io_flags", LOOP(the_flags_of_a_descriptor_are_left_as_they_were, 0, 2 * FD_KINDS),
 	    LOOP(a_peer_that_says_nothing_stops_nobody_else, 0, FD_KINDS),
 	    LOOP(a_peer_that_does_not_read_stops_nobody_else, 0, 5),
+	    LOOP(a_stopped_terminal_stops_nobody_else, 0, 4),
 	    TEST(a_thief_of_data_cannot_stop_the_loop_or_move_a_deadline),
 	    LOOP(a_write_to_nobody_is_epipe_and_no_signal, 0, 5),
 	    LOOP(a_blocked_writer_whose_reader_goes_gets_epipe, 0, 5));

@@ -11,6 +11,7 @@
 
 #include "base/system.h"
 #include "io/call.h"
+#include "io/terminal.h"
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
@@ -162,7 +163,7 @@ static ssize_t without_sigpipe(struct io_call *call, const struct iovec *iov,
 }
 
 /* A write that does not block. Where the file knows no such thing, poll() promises room for
- * PIPE_BUF bytes. */
+ * PIPE_BUF bytes, but for terminals. */
 static ssize_t write_pipe(struct io_call *call, const struct iovec *iov)
 {
 	if (call->descriptor->kind != DESCRIPTOR_POLLED) {
@@ -171,6 +172,8 @@ static ssize_t write_pipe(struct io_call *call, const struct iovec *iov)
 			return count;
 		call->descriptor->kind = DESCRIPTOR_POLLED;
 	}
+	if (is_terminal(call->fd))
+		return terminal_write(call->fd, iov->iov_base, iov->iov_len);
 	int ready = descriptor_poll(call->fd, POLLOUT);
 	if (ready == 0)
 		errno = EAGAIN;

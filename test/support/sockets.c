@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -266,6 +267,21 @@ int plain_connection(const struct sockaddr_in *address)
 	return fd;
 }
 
+const char *abstract_text(const char *name, char text[64])
+{
+	snprintf(text, 64, "@bide-test-%d-%s", getpid(), name);
+	return text;
+}
+
+socklen_t abstract_address(const char *name, struct sockaddr_un *address)
+{
+	char text[64];
+	size_t length = strlen(abstract_text(name, text));
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(address->sun_path + 1, text + 1, length - 1);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+}
+
 unsigned char pattern(unsigned seed, size_t position)
 {
 	uint32_t x = (uint32_t)position * 2654435761u + seed * 40503u;
@@ -370,6 +386,12 @@ void *io_write(void *arg)
 {
 	struct io *io = arg;
 	return io_done(io, bide_write(io->fd, io->data, io->size));
+}
+
+void *io_write_all(void *arg)
+{
+	struct io *io = arg;
+	return io_done(io, bide_write_all(io->fd, io->data, io->size, NULL));
 }
 
 void *io_send(void *arg)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <bide.h>
 
@@ -73,6 +74,10 @@ struct sockaddr_in local_address(int fd);
 /* "127.0.0.1:port" of a socket. */
 const char *address_text(int fd, char text[32]);
 
+/* An abstract unix address that no other process has: as bide_dial() wants it, and as connect() does. */
+const char *abstract_text(const char *name, char text[64]);
+socklen_t abstract_address(const char *name, struct sockaddr_un *address);
+
 /* The bytes that both ends can make up: byte number `position` of stream `seed`. */
 unsigned char pattern(unsigned seed, size_t position);
 void pattern_fill(unsigned seed, size_t position, void *buf, size_t size);
@@ -111,7 +116,7 @@ struct io {
 	int order;     /* 1 for the first one of all to return, and so on; set io_order to 0 before */
 };
 extern int io_order;
-bide_fn io_read, io_recv, io_write, io_send, io_wait, io_accept;
+bide_fn io_read, io_recv, io_write, io_write_all, io_send, io_wait, io_accept;
 /* Spawns fn(io) and lets it run until it waits. */
 bide_task *io_start(bide_fn *fn, struct io *io);
 
