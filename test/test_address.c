@@ -192,17 +192,23 @@ START_TEST(an_empty_host_is_this_host_to_dial)
 }
 END_TEST
 
-/* ":80" of tcp6 leaves the v4 port alone, and the other way round. */
+/* ":80" of tcp6 leaves the v4 port alone, and the other way round. Of many ports one is free for both. */
 START_TEST(tcp4_and_tcp6_listeners_share_a_port_number)
 {
-	char text[32];
-	int v4 = bide_listen("tcp4", ":0", 1);
-	ck_assert_int_ge(v4, 0);
-	snprintf(text, sizeof text, ":%d", ntohs(local_address(v4).sin_port));
-	int v6 = bide_listen("tcp6", text, 1);
-	ck_assert_msg(v6 >= 0, "tcp6 beside tcp4: %s", strerror(errno));
-	ck_assert_int_eq(bide_close(v4), 0);
-	ck_assert_int_eq(bide_close(v6), 0);
+	bool is_shared = false;
+	for (int i = 0; i < 50 && !is_shared; i++) {
+		char text[32];
+		int v4 = bide_listen("tcp4", ":0", 1);
+		ck_assert_int_ge(v4, 0);
+		snprintf(text, sizeof text, ":%d", ntohs(local_address(v4).sin_port));
+		int v6 = bide_listen("tcp6", text, 1);
+		is_shared = v6 >= 0;
+		ck_assert(is_shared || errno == EADDRINUSE);
+		if (is_shared)
+			ck_assert_int_eq(bide_close(v6), 0);
+		ck_assert_int_eq(bide_close(v4), 0);
+	}
+	ck_assert(is_shared);
 }
 END_TEST
 
@@ -214,7 +220,8 @@ START_TEST(a_unix_name_may_be_as_long_as_the_kernel_takes)
 {
 	char name[ROOM + 2];
 	memset(name, 'n', sizeof name);
-	name[0] = '@';
+	abstract_text("", name);
+	name[strlen(name)] = 'n';
 	name[ROOM] = '\0';
 	ck_fails(bide_listen("unix", name, 1), ENAMETOOLONG);
 	name[ROOM - 1] = '\0';
@@ -224,7 +231,7 @@ START_TEST(a_unix_name_may_be_as_long_as_the_kernel_takes)
 	socklen_t length = sizeof address;
 	ck_assert_int_eq(getsockname(fd, (void *)&address, &length), 0);
 	ck_assert_uint_eq(length, offsetof(struct sockaddr_un, sun_path) + ROOM - 1);
-	ck_assert(address.sun_path[0] == '\0' && address.sun_path[1] == 'n');
+	ck_assert(address.sun_path[0] == '\0' && address.sun_path[1] == 'b');
 	ck_assert_int_eq(bide_close(fd), 0);
 }
 END_TEST

@@ -105,9 +105,9 @@ static bool run_ends(struct session *session, struct end *server, struct end *cl
 static void dial_session(struct session *session)
 {
 	struct end server = { session, -1, -1 }, client = server;
-	char text[64] = "@bide-test-faults";
+	char text[64];
 	bool is_unix = strcmp(session->net, "unix") == 0;
-	int listener = bide_listen(session->net, is_unix ? text : "127.0.0.1:0", 4);
+	int listener = bide_listen(session->net, is_unix ? abstract_text("faults", text) : "127.0.0.1:0", 4);
 	if (listener < 0) {
 		told(session, errno);
 		return;
@@ -373,6 +373,8 @@ static void *at_the_limit(void *arg)
 /* Scenario F17. */
 START_TEST(a_server_at_the_descriptor_limit_recovers_by_itself)
 {
+	if (suite_is_under("valgrind")) /* it enforces the limit itself, by closing what was accepted */
+		return;
 	run_real(at_the_limit, NULL);
 }
 END_TEST

@@ -93,6 +93,35 @@ START_TEST(what_one_reader_leaves_goes_to_the_next_in_line)
 }
 END_TEST
 
+static void *drained(void *arg)
+{
+	struct io io[3] = { { 0 } };
+	bide_task *tasks[3];
+	int fds[2];
+	(void)arg;
+	make_tcp(fds);
+	for (int i = 0; i < 3; i++) {
+		io[i].fd = fds[0];
+		tasks[i] = io_start(io_recv, &io[i]);
+	}
+	for (int i = 0; i < 3; i++) {
+		int tries = counted.recv;
+		must_write(fds[1], "ab", 2);
+		must_get(tasks[i], &io[i], "ab");
+		turns(5);
+		must(counted.recv - tries == 1); /* the others were let sleep */
+	}
+	close_pair(fds);
+	return NULL;
+}
+
+START_TEST(a_reader_that_leaves_nothing_wakes_nobody)
+{
+	counted.modify_is_mute = true;
+	run_real(drained, NULL);
+}
+END_TEST
+
 static void *middle_is_canceled(void *arg)
 {
 	const struct fd_kind *kind = arg;
@@ -697,6 +726,7 @@ int main(void)
 {
 	return SUITE("io_queue", LOOP(readers_are_served_first_come_first_served, 0, FD_KINDS),
 	    LOOP(what_one_reader_leaves_goes_to_the_next_in_line, 0, FD_KINDS),
+	    TEST(a_reader_that_leaves_nothing_wakes_nobody),
 	    LOOP(a_canceled_reader_leaves_the_line_to_the_others, 0, FD_KINDS),
 	    LOOP(a_woken_reader_that_is_canceled_before_it_runs_passes_the_data_on, 0, FD_KINDS),
 	    LOOP(what_a_canceled_reader_left_is_there_for_a_later_one, 0, FD_KINDS),

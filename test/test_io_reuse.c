@@ -331,6 +331,16 @@ static void *recv_after_file(void *arg)
 	must(bide_read(io.fd, io.buf, 4) == 4);
 	must(bide_fd_wait(io.fd, POLLRDHUP) == POLLRDHUP);
 	replace(io.fd, fds, kind);
+	/* It is no longer one that is always ready: woken for nothing, an observer waits on. */
+	struct io looks = { .fd = io.fd, .events = POLLIN };
+	bide_task *observer = io_start(io_wait, &looks);
+	struct poller_event event = { .events = POLLER_IN };
+	event.key = (uint64_t)descriptor_find(loop_current, io.fd)->registration << 32 | (uint32_t)io.fd;
+	descriptors_fire(loop_current, &event, 1);
+	turns(3);
+	must(looks.count == -2);
+	must(bide_cancel(observer, NULL) == 0);
+	must_join(observer);
 	bide_task *reader = io_start(io_recv, &io);
 	turns(3);
 	must(io.count == -2);
@@ -658,6 +668,33 @@ START_TEST(a_file_that_comes_back_to_its_number_is_served)
 }
 END_TEST
 
+/* In between there was one that cannot be polled, and the loop has forgotten the first; the poller has
+ * not, since a duplicate kept it alive. */
+static void *back_after_another(void *arg)
+{
+	const struct fd_kind *kind = arg;
+	int fds[2];
+	kind->make(fds);
+	use(fds, REGISTERED);
+	int twin = dup(fds[0]), file = temporary_file("file");
+	must(dup2(file, fds[0]) == fds[0]);
+	must(bide_fd_wait(fds[0], POLLPRI) == POLLPRI);
+	must(!descriptor_find(loop_current, fds[0])->is_registered);
+	must(dup2(twin, fds[0]) == fds[0]);
+	close(twin);
+	close(file);
+	use(fds, REGISTERED);
+	use(fds, REGISTERED);
+	close_pair(fds);
+	return NULL;
+}
+
+START_TEST(a_file_that_comes_back_after_another_is_served)
+{
+	run_real(back_after_another, (void *)&fd_kinds[_i]);
+}
+END_TEST
+
 int main(void)
 {
 	return SUITE("io_reuse", LOOP(a_reader_of_a_file_under_a_used_number_is_woken, 0, CHANGES),
@@ -675,5 +712,6 @@ int main(void)
 	    LOOP(a_number_from_accept_dial_or_listen_is_right_at_once, 0, 3),
 	    TEST(a_blocking_listener_under_a_used_number_does_not_stop_the_loop),
 	    LOOP(clean_up_of_an_old_owner_does_not_unregister_the_new_one, 0, FD_KINDS),
+	    LOOP(a_file_that_comes_back_after_another_is_served, 0, FD_KINDS),
 	    LOOP(a_file_that_comes_back_to_its_number_is_served, 0, FD_KINDS));
 }

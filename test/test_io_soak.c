@@ -240,7 +240,7 @@ static void *soak_main(void *arg)
 	struct soak *soak = arg;
 	int steps = suite_scaled_down(1500, 150);
 	soak->listener = bide_listen("tcp", "127.0.0.1:0", 0);
-	snprintf(soak->unix_text, sizeof soak->unix_text, "@bide-test-soak-%d", getpid());
+	abstract_text("soak", soak->unix_text);
 	soak->unix_listener = bide_listen("unix", soak->unix_text, 0);
 	must(soak->listener >= 0 && soak->unix_listener >= 0);
 	address_text(soak->listener, soak->tcp_text);

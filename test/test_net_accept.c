@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -186,6 +185,8 @@ static void *at_the_limit(void *arg)
 /* Statement 171, scenario F17: EMFILE goes to the caller, the connection stays in the backlog. */
 START_TEST(at_the_descriptor_limit_the_caller_is_told_and_nothing_is_lost)
 {
+	if (suite_is_under("valgrind")) /* it enforces the limit itself, by closing what was accepted */
+		return;
 	run_real(at_the_limit, NULL);
 }
 END_TEST
@@ -353,7 +354,8 @@ START_TEST(a_listener_has_the_promised_properties)
 	check_listener("tcp", "localhost:0", true);
 	check_listener("tcp6", "[::1]:0", true);
 	check_listener("tcp6", ":0", true);
-	check_listener("unix", "@bide-test-listener", false);
+	char text[64];
+	check_listener("unix", abstract_text("listener", text), false);
 }
 END_TEST
 
@@ -362,11 +364,9 @@ static void *dial_and_accept(void *arg)
 	const char *net = arg;
 	bool is_unix = strcmp(net, "unix") == 0;
 	char text[64], byte = 'x';
-	int listener = bide_listen(net, is_unix ? "@bide-test-dial" : ":0", 0);
+	int listener = bide_listen(net, is_unix ? abstract_text("dial", text) : ":0", 0);
 	must(listener >= 0);
-	if (is_unix)
-		strcpy(text, "@bide-test-dial");
-	else
+	if (!is_unix)
 		snprintf(text, sizeof text, ":%d", ntohs(local_address(listener).sin_port));
 	for (int i = 0; i < 2; i++) {
 		int client = bide_dial(net, text);
@@ -430,11 +430,11 @@ END_TEST
 /* "backlog: at most so many connections wait to be accepted" */
 START_TEST(the_backlog_is_what_was_asked_for)
 {
-	int listener = bide_listen("unix", "@bide-test-backlog", 2), clients[8], count = 0;
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char text[64];
+	struct sockaddr_un address;
+	socklen_t length = abstract_address("backlog", &address);
+	int listener = bide_listen("unix", abstract_text("backlog", text), 2), clients[8], count = 0;
 	ck_assert_int_ge(listener, 0);
-	memcpy(address.sun_path, "\0bide-test-backlog", 18);
-	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 18);
 	for (; count < 8; count++) {
 		clients[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		if (connect(clients[count], (void *)&address, length) < 0)

@@ -2,10 +2,6 @@
  * bide_connect() and the connecting half of bide_dial(). Statements 39, 40, 170, scenarios E6, E7, F12. */
 #include <fcntl.h>
 #include <netinet/tcp.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "counted_calls.h"
@@ -50,13 +46,9 @@ static void set_address(struct attempt *attempt, const void *address, size_t len
 	attempt->length = (socklen_t)length;
 }
 
-/* An abstract unix address. */
 static void set_unix(struct attempt *attempt, const char *name)
 {
-	struct sockaddr_un *address = (void *)&attempt->address;
-	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "bide-%d-%s", getpid(), name);
-	attempt->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	attempt->length = abstract_address(name, (struct sockaddr_un *)&attempt->address);
 }
 
 static int unix_listener(const struct attempt *attempt, int backlog)

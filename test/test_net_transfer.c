@@ -5,9 +5,7 @@
 #include <linux/errqueue.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <sys/ioctl.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "counted_calls.h"
@@ -564,8 +562,8 @@ static void *full_receiver(void *arg)
 	if (*is_pair) {
 		make_unix_datagram(fds);
 	} else {
-		struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "\0bide-test-datagrams" };
-		socklen_t length = offsetof(struct sockaddr_un, sun_path) + 20;
+		struct sockaddr_un address;
+		socklen_t length = abstract_address("datagrams", &address);
 		fds[0] = socket(AF_UNIX, SOCK_DGRAM, 0);
 		fds[1] = socket(AF_UNIX, SOCK_DGRAM, 0);
 		must(bind(fds[0], (void *)&address, length) == 0);

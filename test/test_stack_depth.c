@@ -362,6 +362,35 @@ START_TEST(a_canary_that_is_overwritten_is_reported_once)
 }
 END_TEST
 
+/* Also among tasks that would hand over to each other without the loop. */
+static void *yields_a_lot(void *arg)
+{
+	for (int i = 0; i < 2000; i++)
+		bide_yield();
+	return arg;
+}
+
+static void *spoil_among_others(void *arg)
+{
+	struct reports *reports = arg;
+	for (int i = 0; i < 3; i++)
+		bide_detach(must_spawn(yields_a_lot, NULL));
+	for (int i = 0; i < 1000; i++)
+		bide_yield(); /* by now the loop looks seldom */
+	bide_stack_each(find_own_low, NULL);
+	*(volatile char *)own_low ^= 1;
+	bide_yield();
+	ck_assert_int_eq(reports->count[BIDE_REPORT_STACK], 1);
+	return NULL;
+}
+
+START_TEST(an_overwritten_canary_is_noticed_at_the_next_switch)
+{
+	struct reports reports = { .count = { 0 } };
+	run_debug(spoil_among_others, &reports, &reports);
+}
+END_TEST
+
 /* Whatever healthy tasks do, nothing is reported: deep, on small stacks, in coroutines, trimmed, recycled. */
 static void *healthy(void *arg)
 {
@@ -493,6 +522,7 @@ int main(void)
 	    TEST(each_spawn_site_has_the_mark_of_its_deepest_task),
 	    TEST(a_site_for_which_there_is_no_memory_is_left_out),
 	    TABLE(a_canary_that_is_overwritten_is_reported_once, yields),
+	    TEST(an_overwritten_canary_is_noticed_at_the_next_switch),
 	    TEST(healthy_tasks_are_never_reported),
 	    TEST(debug_mode_runs_tasks_in_the_same_order),
 	    TEST(timers_are_in_time_in_debug_mode));

@@ -77,8 +77,13 @@ COUNTED_API int epoll_pwait2(int epoll_fd, struct epoll_event *events, int size,
 {
 	static int (*next)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
 	COUNTED_FIND("epoll_pwait2");
-	if (next(-1, events, size, timeout, mask) < 0 && errno == ENOSYS) /* an emulator: the fallback is counted */
+	static int is_missing = -1; /* in an emulator: the fallback is counted */
+	if (is_missing < 0)
+		is_missing = next(-1, events, size, timeout, mask) < 0 && errno == ENOSYS;
+	if (is_missing) {
+		errno = ENOSYS;
 		return -1;
+	}
 	counted_begin(true);
 	return counted_end(next(epoll_fd, events, size, timeout, mask));
 }
