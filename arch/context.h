@@ -7,7 +7,7 @@
  *   arch/<name>/context_inline.h  context_switch_inline(), the same switch as a block of inline
  *                                 assembly; context_switch_bare(), that without floating-point
  *                                 control; CONTEXT_RETURNS_BY_JUMP; context_cycles()
- *   arch/<name>/interrupted.h     what a signal handler was called from
+ *   arch/<name>/interrupted.h     what a signal interrupted, for the report of a stack overflow
  *   arch/<name>/flags.mk          compiler flags the port needs
  *
  * A context is what a suspended flow of control left behind: stack pointer, frame pointer, the
