@@ -85,7 +85,7 @@ static void give_bytes(void)
 {
 	must(write(world.fds[1], "x", 1) == 1);
 	for (int i = 0; i < 1000 && bide_task_state(world.waiter) == BIDE_TASK_SUSPENDED; i++) {
-		loop_current->until_look = 0;
+		pace_look_now(&loop_current->pace);
 		must(bide_yield() == 0);
 	}
 }

@@ -139,7 +139,7 @@ static void end_leftovers(struct run *run)
 	struct timer grace = { .expired = grace_over };
 	run->is_main_done = true; /* no task is spawned any more */
 	slab_each(&run->loop.tasks, cancel_one, NULL);
-	timer_arm(&run->loop.timers, &grace, time_add(loop_now(&run->loop), run->config.shutdown_grace));
+	loop_arm(&run->loop, &grace, time_add(loop_now(&run->loop), run->config.shutdown_grace));
 	loop_run(&run->loop);
 	timer_disarm(&run->loop.timers, &grace);
 }

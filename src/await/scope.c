@@ -65,15 +65,15 @@ static bide_time nearest_deadline(const struct await_task *task)
 
 static void timer_update(struct await_task *task)
 {
-	struct timers *timers = &task->task.loop->timers;
+	struct loop *loop = task->task.loop;
 	bide_time nearest = nearest_deadline(task);
 	if (nearest == BIDE_NEVER && !task->has_annex)
 		return;
 	struct timer *timer = &annex_of(task)->scope_timer;
 	if (timer_is_armed(timer) && timer->node.key == nearest)
 		return;
-	timer_disarm(timers, timer);
-	timer_arm(timers, timer, nearest);
+	timer_disarm(&loop->timers, timer);
+	loop_arm(loop, timer, nearest);
 }
 
 void interrupt_update(struct await_task *task)

@@ -154,6 +154,7 @@ int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *
 	timer->entry.run = callback_run;
 	timer->entry.link.next = NULL;
 	timer_arm_always(&loop->timers, &timer->timer, deadline);
+	pace_expect(&loop->pace);
 	return 0;
 }
 

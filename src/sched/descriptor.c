@@ -308,6 +308,7 @@ int descriptor_enqueue(struct loop *loop, struct wait *wait, int fd, int directi
 	wait->events = (uint16_t)(events | TROUBLE | (is_doubtful ? UNSURE : 0) | (place ? 0 : OBSERVER));
 	queue(descriptors, &descriptor->waiters[direction], wait, place);
 	descriptors->waiting++;
+	pace_expect(&loop->pace);
 	return 0;
 }
 

@@ -11,8 +11,6 @@ __thread struct loop *loop_current;
 int loop_init(struct loop *loop, const struct loop_settings *settings)
 {
 	*loop = (struct loop){
-		.until_look = 1,
-		.look_stride = 1,
 		.errno_location = &errno,
 		.clock = { .is_virtual = settings->is_virtual },
 		.sweep_at = BIDE_NEVER,
@@ -25,6 +23,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 	};
 	if (poller_init(&loop->poller) < 0)
 		return -1;
+	pace_init(&loop->pace, clock_monotonic(), settings->is_virtual);
 	ready_init(&loop->ready, settings->memory, settings->is_random, settings->seed);
 	timers_init(&loop->timers, settings->memory);
 	descriptors_init(&loop->descriptors, settings->memory);
@@ -51,22 +50,16 @@ void loop_destroy(struct loop *loop)
 
 /* ---- looking ----------------------------------------------------------------------------------- */
 
-/* How many switches fit between two looks. The clock is too dear to be read at each switch, so recent
- * slices tell: twice as many as last time while they took less than half of LOOK_NS, as many as fit
- * in LOOK_NS otherwise. After a sleep it starts low: what came in may be long slices. */
-static void set_stride(struct loop *loop, bide_time now, bool slept)
+static bool somebody_waits(const struct loop *loop)
 {
-	bide_time elapsed = now - loop->looked_at;
-	loop->looked_at = now;
-	int stride = loop->look_stride;
-	if (slept || loop->clock.is_virtual) /* always the same: such a run can be had again */
-		stride = LOOK_SWITCHES / 8;
-	else if (elapsed <= LOOK_NS / 2)
-		stride = 2 * stride < LOOK_SWITCHES ? 2 * stride : LOOK_SWITCHES;
-	else
-		stride = (int)(stride * LOOK_NS / elapsed);
-	loop->look_stride = stride > 0 ? stride : 1;
-	loop->until_look = loop->look_stride;
+	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 ||
+	    loop->outside_work > 0;
+}
+
+bool loop_takes_over(struct loop *loop)
+{
+	bool is_due = pace_is_due(&loop->pace, somebody_waits(loop) || loop->sweep_at != BIDE_NEVER);
+	return is_due || loop->stop || loop->after_slice;
 }
 
 static int look_at_descriptors(struct loop *loop, bide_time timeout)
@@ -104,7 +97,7 @@ static void look(struct loop *loop)
 	look_at_timers(loop);
 	if (unlikely(now >= loop->sweep_at))
 		loop->sweep(loop, now, false);
-	set_stride(loop, now, false);
+	pace_looked(&loop->pace, now);
 }
 
 /* ---- sleeping ---------------------------------------------------------------------------------- */
@@ -149,12 +142,6 @@ static void jump(struct loop *loop)
 		loop->clock.now = deadline;
 }
 
-static bool can_be_woken(const struct loop *loop)
-{
-	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 ||
-	    loop->outside_work > 0;
-}
-
 /* Those who wait for the loop to settle go on once a look brings nothing more. */
 static bool settle(struct loop *loop)
 {
@@ -171,7 +158,7 @@ static bool idle(struct loop *loop)
 {
 	if (settle(loop))
 		return true;
-	if (!can_be_woken(loop))
+	if (!somebody_waits(loop))
 		return loop->deadlocked(loop);
 	bide_time now = clock_monotonic();
 	if (loop->sweep)
@@ -187,7 +174,7 @@ static bool idle(struct loop *loop)
 	now = clock_monotonic();
 	if (heard > 0)
 		loop->descriptors.heard_at = now;
-	set_stride(loop, now, true);
+	pace_looked(&loop->pace, now);
 	return true;
 }
 
@@ -203,11 +190,9 @@ static struct entry *take_next(struct loop *loop)
 /* The next switch comes back here, whatever is ready. */
 static void enter_watched(struct loop *loop, struct task *task)
 {
-	int left = loop->until_look;
-	loop->until_look = 1;
+	pace_check_now(&loop->pace);
 	loop->entered = task;
 	loop_enter(loop, task);
-	loop->until_look = left - 1;
 	loop->after_slice(loop, loop->entered);
 }
 
@@ -215,7 +200,7 @@ void loop_run(struct loop *loop)
 {
 	loop->stop = false;
 	while (!loop->stop) {
-		if (!loop->handed && loop->until_look <= 0) {
+		if (!loop->handed && pace_is_look_due(&loop->pace)) {
 			look(loop);
 			if (loop->stop) /* by a timer */
 				break;
@@ -225,7 +210,8 @@ void loop_run(struct loop *loop)
 			if (!idle(loop))
 				return;
 		} else if (entry->run) {
-			loop->until_look--;
+			if (!pace_goes_on(&loop->pace))
+				loop_takes_over(loop);
 			entry->run(entry);
 		} else if (unlikely(loop->after_slice != NULL)) {
 			enter_watched(loop, task_of_entry(entry));
@@ -238,7 +224,7 @@ void loop_run(struct loop *loop)
 void loop_stop(struct loop *loop)
 {
 	loop->stop = true;
-	loop->until_look = 0; /* the running task gives control back at its next switch */
+	pace_check_now(&loop->pace); /* the running task gives control back at its next switch */
 }
 
 /* ---- invariants -------------------------------------------------------------------------------- */

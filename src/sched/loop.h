@@ -9,13 +9,9 @@
 #include "base/clock.h"
 #include "base/slab.h"
 #include "sched/descriptor.h"
+#include "sched/pace.h"
 #include "sched/poller.h"
 #include "sched/task.h"
-
-/* Between two looks at timers and descriptors lie at most so many switches and, as far as recent
- * slices tell, so much time. */
-#define LOOK_SWITCHES 64
-#define LOOK_NS (100 * BIDE_USEC)
 
 /* A task whose calls never block is sent through the ready queue after so many of them. */
 #define CALL_BUDGET 128
@@ -32,7 +28,7 @@ struct loop {
 	/* Touched at every switch. */
 	struct ready_queue ready;
 	struct task *running;      /* NULL: the loop's own context runs */
-	int until_look;            /* switches left */
+	struct pace pace;          /* when it is time to look */
 	int budget;                /* non-blocking calls left to the running task */
 	int *errno_location;       /* of this thread */
 	struct task *dead;         /* ended; its stack is put back by whoever runs next */
@@ -43,8 +39,6 @@ struct loop {
 	struct poller poller;
 	struct descriptors descriptors;
 	struct clock clock;
-	bide_time looked_at;       /* real time of the latest look */
-	int look_stride;           /* switches between looks, as recent slices allow */
 
 	struct slab tasks;
 	struct stack_pool stacks;
@@ -102,6 +96,18 @@ static inline bide_time loop_now(const struct loop *loop)
 {
 	return clock_now(&loop->clock);
 }
+
+/* Arms a timer of the loop; BIDE_NEVER arms nothing. */
+static inline void loop_arm(struct loop *loop, struct timer *timer, bide_time deadline)
+{
+	if (deadline == BIDE_NEVER)
+		return;
+	timer_arm_always(&loop->timers, timer, deadline);
+	pace_expect(&loop->pace);
+}
+
+/* A switch was counted, and the pace is to be checked: whether control goes back to the loop. */
+bool loop_takes_over(struct loop *loop);
 
 /* Takes an entry out before its turn, also if a task has handed it to the loop already. */
 static inline void loop_withdraw(struct loop *loop, struct entry *entry)

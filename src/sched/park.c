@@ -49,7 +49,7 @@ static inline struct strand *make_running(struct loop *loop, struct task *task)
 static inline struct strand *choose_next(struct loop *loop)
 {
 	struct entry *entry = NULL;
-	if (likely(--loop->until_look > 0))
+	if (likely(pace_goes_on(&loop->pace)) || !loop_takes_over(loop))
 		entry = ready_pop(&loop->ready);
 	if (likely(entry != NULL) && likely(!entry->run))
 		return make_running(loop, task_of_entry(entry));
@@ -138,7 +138,7 @@ CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 {
 	struct loop *loop = task->loop;
 	CHECK(task == loop->running, "only the running task parks");
-	timer_arm(&loop->timers, &task->timer, deadline);
+	loop_arm(loop, &task->timer, deadline);
 	task_set_state(task, TASK_SUSPENDED);
 	switch_from(loop, task, choose_next(loop));
 	return task->wait.status;
