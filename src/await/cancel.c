@@ -6,16 +6,15 @@
 #include <errno.h>
 
 #include "await/record.h"
+#include "base/fail.h"
 
 int bide_cancel(bide_task *handle, const char *reason)
 {
 	struct await_task *task = handle_resolve(handle);
 	if (!task)
 		return -1;
-	if (task_outcome(task)->is_done) {
-		errno = ESRCH;
-		return -1;
-	}
+	if (task_outcome(task)->is_done)
+		return fail_with(ESRCH);
 	cancel_request(task, reason);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "await/tower.h"
+#include "base/fail.h"
 
 #define CLOSE_ROUNDS_MAX 1000
 
@@ -184,10 +185,8 @@ bool bide_coro_closing(void)
 
 int bide_coro_state(const bide_coro *coro)
 {
-	if (!coro) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!coro)
+		return fail_with(EINVAL);
 	return coro->state;
 }
 
@@ -203,8 +202,7 @@ int bide_coro_close(bide_coro *coro)
 	for (int rounds = 0; coro->state == BIDE_CORO_SUSPENDED; rounds++) {
 		if (rounds == CLOSE_ROUNDS_MAX) {
 			coro->is_closing = false;
-			errno = EDEADLK;
-			return -1;
+			return fail_with(EDEADLK);
 		}
 		coro->transfer = NULL;
 		switch_into(coro, top);

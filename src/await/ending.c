@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "await/record.h"
+#include "base/fail.h"
 
 struct deferred {
 	struct deferred *next; /* the one registered before */
@@ -24,10 +25,8 @@ int bide_defer(void (*fn)(void *arg), void *arg)
 	struct await_task *task = await_current();
 	if (!task)
 		return -1;
-	if (!fn) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!fn)
+		return fail_with(EINVAL);
 	struct deferred *deferred = memory_alloc(task->task.loop->memory, sizeof *deferred);
 	if (!deferred)
 		return -1;
@@ -52,10 +51,8 @@ int bide_undefer(bool run)
 	struct await_task *task = await_current();
 	if (!task)
 		return -1;
-	if (!annex_peek(task)->deferred) {
-		errno = ENOENT;
-		return -1;
-	}
+	if (!annex_peek(task)->deferred)
+		return fail_with(ENOENT);
 	pop_deferred(task, run);
 	return 0;
 }
@@ -92,10 +89,8 @@ int bide_local_set(const bide_key *key, void *value)
 	struct await_task *task = await_current();
 	if (!task)
 		return -1;
-	if (!key) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!key)
+		return fail_with(EINVAL);
 	struct local *local = find_local(task, key);
 	if (!local)
 		return add_local(task, key, value, false);

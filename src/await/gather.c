@@ -6,12 +6,7 @@
 #include <errno.h>
 
 #include "await/crew.h"
-
-static int fail_with(int err)
-{
-	errno = err;
-	return -1;
-}
+#include "base/fail.h"
 
 /* ---- gather ------------------------------------------------------------------------------------- */
 

@@ -7,12 +7,7 @@
 #include <string.h>
 
 #include "await/record.h"
-
-static int fail_with(int err)
-{
-	errno = err;
-	return -1;
-}
+#include "base/fail.h"
 
 static void *fail_null(int err)
 {

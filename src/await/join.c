@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "await/record.h"
+#include "base/fail.h"
 
 /* Each task waits for one other at most and no cycle is ever let in, so the walk is linear and ends. */
 bool task_waits_for(const struct await_task *task, const struct await_task *self)
@@ -62,10 +63,8 @@ static CONTEXT_RETURNS_BY_JUMP __attribute__((noinline)) int join_running(struct
 
 int bide_join(bide_task *handle, bide_result *out)
 {
-	if (!task_current()) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!task_current())
+		return fail_with(EPERM);
 	struct await_task *task = task_resolve_joinable(handle);
 	if (!task)
 		return -1;

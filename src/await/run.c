@@ -12,6 +12,7 @@
 
 #include "await/group.h"
 #include "await/record.h"
+#include "base/fail.h"
 
 #define KNOWN_FLAGS (BIDE_DEBUG | BIDE_NO_SIGNALS | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER |      \
 	BIDE_UNGUARDED_STACKS | BIDE_PAINT_STACKS)
@@ -183,16 +184,12 @@ static void free_record(void *record, void *arg)
 static int check_config(const bide_config *config)
 {
 	if (config->size != sizeof *config || (config->flags & ~KNOWN_FLAGS) || config->shutdown_grace < 0 ||
-	    config->trim_after < 0 || (config->stack_size && !stack_size_is_valid(config->stack_size))) {
-		errno = EINVAL;
-		return -1;
-	}
+	    config->trim_after < 0 || (config->stack_size && !stack_size_is_valid(config->stack_size)))
+		return fail_with(EINVAL);
 	const bide_allocator *allocator = config->allocator;
 	if (allocator && (!allocator->alloc != !allocator->free ||
-	    !allocator->stack_alloc != !allocator->stack_free)) {
-		errno = EINVAL;
-		return -1;
-	}
+	    !allocator->stack_alloc != !allocator->stack_free))
+		return fail_with(EINVAL);
 	return 0;
 }
 
@@ -254,8 +251,7 @@ static int init_loop(struct run *run)
 	    (!(run->config.flags & BIDE_NO_SIGNALS) && overflow_watch(&run->overflow_watch, find_victim) < 0)) {
 		int err = errno;
 		loop_destroy(&run->loop);
-		errno = err;
-		return -1;
+		return fail_with(err);
 	}
 	if (run->config.flags & BIDE_DEBUG)
 		run->loop.after_slice = check_slice;
@@ -337,15 +333,11 @@ int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result
 int bide_stop(void)
 {
 	struct loop *loop = loop_current;
-	if (!loop) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!loop)
+		return fail_with(EPERM);
 	struct run *run = run_of(loop);
-	if (run->is_main_done) {
-		errno = ESRCH;
-		return -1;
-	}
+	if (run->is_main_done)
+		return fail_with(ESRCH);
 	cancel_request(run->main, "bide_stop");
 	return 0;
 }

@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "await/record.h"
-
-static int fail_with(int err)
-{
-	errno = err;
-	return -1;
-}
+#include "base/fail.h"
 
 /* ---- what is in force --------------------------------------------------------------------------- */
 

@@ -13,15 +13,10 @@
 
 #include "await/record.h"
 #include "await/selectable.h"
+#include "base/fail.h"
 
 #define FEW 8
 #define WAITABLE (POLLIN | POLLOUT | POLLPRI | POLLRDHUP)
-
-static int fail_with(int err)
-{
-	errno = err;
-	return -1;
-}
 
 struct selection;
 

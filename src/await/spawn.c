@@ -6,30 +6,25 @@
 #include <errno.h>
 
 #include "await/record.h"
+#include "base/fail.h"
 
 #define KNOWN_FLAGS (BIDE_EAGER | BIDE_DETACHED | BIDE_START_ALWAYS)
 
 static int check_attr(const bide_task_attr *attr)
 {
 	if (attr->size != sizeof *attr || (attr->flags & ~KNOWN_FLAGS) || (attr->stack && !attr->stack_size) ||
-	    ((attr->flags & BIDE_EAGER) && !task_current())) {
-		errno = EINVAL;
-		return -1;
-	}
+	    ((attr->flags & BIDE_EAGER) && !task_current()))
+		return fail_with(EINVAL);
 	return 0;
 }
 
 static int check_loop(struct loop *loop)
 {
-	if (!loop) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!loop)
+		return fail_with(EPERM);
 	struct run *run = run_of(loop);
-	if (run->is_main_done || (run->config.max_tasks && run->alive >= run->config.max_tasks)) {
-		errno = EAGAIN;
-		return -1;
-	}
+	if (run->is_main_done || (run->config.max_tasks && run->alive >= run->config.max_tasks))
+		return fail_with(EAGAIN);
 	return 0;
 }
 

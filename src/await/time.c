@@ -6,6 +6,7 @@
 
 #include "await/record.h"
 #include "await/run.h"
+#include "base/fail.h"
 
 bide_time bide_now(void)
 {
@@ -24,11 +25,7 @@ static CONTEXT_RETURNS_BY_JUMP int sleep_until(struct task *task, bide_time dead
 {
 	wait_begin(task, NULL, WAIT_SLEEP, NULL);
 	int status = park(task, deadline);
-	if (status) {
-		errno = status;
-		return -1;
-	}
-	return 0;
+	return status ? fail_with(status) : 0;
 }
 
 int bide_sleep(bide_time delay)
@@ -73,10 +70,8 @@ static void soon_run(struct entry *entry)
 int bide_call_soon(void (*fn)(void *arg), void *arg)
 {
 	struct loop *loop = loop_current;
-	if (!loop || !fn) {
-		errno = fn ? EPERM : EINVAL;
-		return -1;
-	}
+	if (!loop || !fn)
+		return fail_with(fn ? EPERM : EINVAL);
 	struct soon *soon = memory_alloc(loop->memory, sizeof *soon);
 	if (!soon)
 		return -1;
@@ -135,14 +130,10 @@ int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *
 {
 	struct callback_timer *timer = (struct callback_timer *)public_timer;
 	struct loop *loop = loop_current;
-	if (!timer || !fn) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (!loop || (timer->loop && timer->loop != loop)) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!timer || !fn)
+		return fail_with(EINVAL);
+	if (!loop || (timer->loop && timer->loop != loop))
+		return fail_with(EPERM);
 	if (timer->loop)
 		take_out(timer);
 	else if (timers_pledge(&loop->timers, 1) < 0)
@@ -166,16 +157,12 @@ int bide_call_later(bide_timer *timer, bide_time delay, void (*fn)(void *arg), v
 int bide_timer_cancel(bide_timer *public_timer)
 {
 	struct callback_timer *timer = (struct callback_timer *)public_timer;
-	if (!timer) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!timer)
+		return fail_with(EINVAL);
 	if (!timer->loop)
 		return 0;
-	if (timer->loop != loop_current) {
-		errno = EPERM;
-		return -1;
-	}
+	if (timer->loop != loop_current)
+		return fail_with(EPERM);
 	take_out(timer);
 	become_idle(timer);
 	return 1;
@@ -211,14 +198,10 @@ _Static_assert(sizeof(struct ticker) <= sizeof(bide_ticker), "bide_ticker.opaque
 int bide_ticker_init(bide_ticker *public_ticker, bide_time period, int missed_tick_policy)
 {
 	struct ticker *ticker = (struct ticker *)public_ticker;
-	if (!ticker || period <= 0 || missed_tick_policy < BIDE_TICK_SKIP || missed_tick_policy > BIDE_TICK_DELAY) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (!loop_current) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!ticker || period <= 0 || missed_tick_policy < BIDE_TICK_SKIP || missed_tick_policy > BIDE_TICK_DELAY)
+		return fail_with(EINVAL);
+	if (!loop_current)
+		return fail_with(EPERM);
 	*ticker = (struct ticker){ period, bide_after(period), missed_tick_policy };
 	return 0;
 }
@@ -239,10 +222,8 @@ static uint64_t advance(struct ticker *ticker, bide_time now)
 int bide_tick(bide_ticker *public_ticker, uint64_t *missed)
 {
 	struct ticker *ticker = (struct ticker *)public_ticker;
-	if (!ticker || ticker->period <= 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!ticker || ticker->period <= 0)
+		return fail_with(EINVAL);
 	struct task *task = checkpoint();
 	if (!task)
 		return -1;

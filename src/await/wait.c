@@ -8,14 +8,9 @@
 #include <errno.h>
 
 #include "await/record.h"
+#include "base/fail.h"
 
 #define FEW 16 /* so many observers lie on the stack */
-
-static int fail_with(int err)
-{
-	errno = err;
-	return -1;
-}
 
 struct waiting {
 	struct task *self;

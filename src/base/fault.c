@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 #define SHORT_TRANSFER (-1) /* in place of an errno: not a failure, a short count */
 
 struct fault {
@@ -136,10 +138,8 @@ int fault_set(const char *spec)
 	bool any = spec && *spec;
 	for (const char *rest = spec; rest && *rest;) {
 		rest = parse_one(rest, set);
-		if (!rest) {
-			errno = EINVAL;
-			return -1;
-		}
+		if (!rest)
+			return fail_with(EINVAL);
 	}
 	pthread_mutex_lock(&lock);
 	memcpy(faults, set, sizeof faults);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 
 #define CACHE_LINE 64
 
@@ -85,10 +86,8 @@ void heap_destroy(struct heap *heap)
 
 static int set_capacity(struct heap *heap, size_t capacity)
 {
-	if (capacity > SIZE_MAX / 2 / sizeof(struct heap_slot)) {
-		errno = ENOMEM;
-		return -1;
-	}
+	if (capacity > SIZE_MAX / 2 / sizeof(struct heap_slot))
+		return fail_with(ENOMEM);
 	char *block = memory_alloc_raw(heap->memory, block_size(capacity));
 	if (!block)
 		return -1;

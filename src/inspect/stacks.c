@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "await/tower.h"
+#include "base/fail.h"
 #include "base/modules.h"
 
 /* ---- every stack ------------------------------------------------------------------------------- */
@@ -50,10 +51,8 @@ static void visit_task(void *record, void *arg)
 
 int bide_stack_each(void (*visit)(const bide_stack_range *range, void *arg), void *arg)
 {
-	if (!visit) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!visit)
+		return fail_with(EINVAL);
 	struct walk walk = { .visit = visit, .arg = arg, .here = __builtin_frame_address(0) };
 	struct loop *loop = loop_current;
 	bool is_in_task = loop && loop->running;
@@ -67,23 +66,15 @@ int bide_stack_each(void (*visit)(const bide_stack_range *range, void *arg), voi
 
 /* ---- how deep ---------------------------------------------------------------------------------- */
 
-static int not_painted(void)
-{
-	errno = ENOTSUP;
-	return -1;
-}
-
 int bide_stack_used(const bide_task *handle, size_t *high_water)
 {
-	if (!high_water) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!high_water)
+		return fail_with(EINVAL);
 	const struct await_task *task = handle ? handle_resolve(handle) : await_current();
 	if (!task)
 		return -1;
 	if (!task->task.loop->stacks.options.paints)
-		return not_painted();
+		return fail_with(ENOTSUP);
 	if (task->task.state == TASK_DONE)
 		*high_water = task->task.depth.used;
 	else
@@ -93,16 +84,12 @@ int bide_stack_used(const bide_task *handle, size_t *high_water)
 
 int bide_stack_sites(void (*visit)(const bide_stack_site *site, void *arg), void *arg)
 {
-	if (!visit) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (!loop_current) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!visit)
+		return fail_with(EINVAL);
+	if (!loop_current)
+		return fail_with(EPERM);
 	if (!loop_current->stacks.options.paints)
-		return not_painted();
+		return fail_with(ENOTSUP);
 	const struct sites *sites = &run_of(loop_current)->sites;
 	size_t count = sites->count;
 	modules_note();

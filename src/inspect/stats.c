@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "await/tower.h"
+#include "base/fail.h"
 
 _Static_assert((int)BIDE_GUARD_ADVICE == (int)STACK_GUARD_ADVICE &&
     (int)BIDE_GUARD_PROTECT == (int)STACK_GUARD_PROTECT, "one numbering of guards");
@@ -41,14 +42,10 @@ static void add_coros(bide_stats *stats)
 
 int bide_stats_get(bide_loop *loop, bide_stats *stats)
 {
-	if (!stats || stats->size != sizeof *stats) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (!loop_current || (loop && loop != (bide_loop *)loop_current)) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!stats || stats->size != sizeof *stats)
+		return fail_with(EINVAL);
+	if (!loop_current || (loop && loop != (bide_loop *)loop_current))
+		return fail_with(EPERM);
 	const struct run *run = run_of(loop_current);
 	*stats = (bide_stats){ .size = sizeof *stats };
 	add_tasks(run, stats);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/fail.h"
 #include "base/fault.h"
 #include "sched/park.h"
 
@@ -11,11 +12,7 @@ static int settle(struct task *task)
 {
 	wait_begin(task, &task->loop->settlers, WAIT_SETTLE, NULL);
 	int status = park(task, BIDE_NEVER);
-	if (status) {
-		errno = status;
-		return -1;
-	}
-	return 0;
+	return status ? fail_with(status) : 0;
 }
 
 int bide_settle(void)

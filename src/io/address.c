@@ -12,6 +12,7 @@
 #include <bide/io.h>
 #include <bide/net.h>
 
+#include "base/fail.h"
 #include "base/system.h"
 #include "io/call.h"
 
@@ -25,12 +26,6 @@ struct address {
 	socklen_t length;
 	bool is_v6_only; /* leaves the port to v4 listeners */
 };
-
-static int fail_with(int err)
-{
-	errno = err;
-	return -1;
-}
 
 /* ---- parsing ------------------------------------------------------------------------------------ */
 

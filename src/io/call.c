@@ -5,15 +5,14 @@
 #include <errno.h>
 #include <netinet/in.h>
 
+#include "base/fail.h"
 #include "base/system.h"
 
 int io_begin(struct io_call *call, int fd, int direction)
 {
 	struct task *task = task_current();
-	if (!task) {
-		errno = EPERM;
-		return -1;
-	}
+	if (!task)
+		return fail_with(EPERM);
 	*call = (struct io_call){ .loop = task->loop, .fd = fd, .direction = direction };
 	call->descriptor = descriptor_get(task->loop, fd);
 	if (!call->descriptor)
@@ -77,11 +76,7 @@ bool io_ready(struct io_call *call)
 int io_observe(struct io_call *call, uint32_t events)
 {
 	int status = descriptor_wait(call->loop, task_current(), call->fd, DESCRIPTOR_IN, events, NULL);
-	if (status) {
-		errno = status;
-		return -1;
-	}
-	return 0;
+	return status ? fail_with(status) : 0;
 }
 
 bool io_again(struct io_call *call, ssize_t result)

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/fail.h"
 #include "base/system.h"
 #include "io/call.h"
 #include "io/terminal.h"
@@ -38,10 +39,8 @@ static int wait_for_events(struct io_call *call, int events)
 int bide_fd_wait(int fd, int events)
 {
 	struct io_call call;
-	if (!events || (events & ~WAITABLE)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!events || (events & ~WAITABLE))
+		return fail_with(EINVAL);
 	if (io_begin(&call, fd, DESCRIPTOR_IN) < 0)
 		return -1;
 	return wait_for_events(&call, events);
@@ -105,10 +104,8 @@ ssize_t bide_read(int fd, void *buf, size_t size)
 {
 	struct io_call call;
 	ssize_t count = -1;
-	if (!buf && size > 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!buf && size > 0)
+		return fail_with(EINVAL);
 	if (io_begin(&call, fd, DESCRIPTOR_IN) < 0)
 		return -1;
 	if (size == 0)
@@ -205,10 +202,8 @@ ssize_t bide_write(int fd, const void *buf, size_t size)
 {
 	struct io_call call;
 	ssize_t count = -1;
-	if (!buf && size > 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!buf && size > 0)
+		return fail_with(EINVAL);
 	if (io_begin(&call, fd, DESCRIPTOR_OUT) < 0)
 		return -1;
 	if (size == 0)

@@ -8,6 +8,7 @@
 
 #include <bide/io.h>
 
+#include "base/fail.h"
 #include "base/system.h"
 #include "io/call.h"
 
@@ -15,10 +16,8 @@
 
 static int check_transfer(const void *buf, size_t size, int flags)
 {
-	if ((!buf && size > 0) || (flags & MSG_WAITALL)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if ((!buf && size > 0) || (flags & MSG_WAITALL))
+		return fail_with(EINVAL);
 	return 0;
 }
 
@@ -114,8 +113,7 @@ int bide_accept(int fd, struct sockaddr *address, socklen_t *length)
 	struct io_call call;
 	int accepted = -1;
 	if (address && (!length || *length > INT32_MAX)) { /* the kernel finds it after it has accepted */
-		errno = EINVAL;
-		return -1;
+		return fail_with(EINVAL);
 	}
 	if (io_begin(&call, fd, DESCRIPTOR_IN) < 0)
 		return -1;
@@ -172,10 +170,8 @@ static int finish_connect(struct io_call *call, const struct sockaddr *address, 
 		int status = connect_status(call->fd, address, length);
 		if (status == 0)
 			return 0;
-		if (status != EINPROGRESS) {
-			errno = status;
-			return -1;
-		}
+		if (status != EINPROGRESS)
+			return fail_with(status);
 	}
 }
 
@@ -212,10 +208,8 @@ static int connect_nonblocking(struct io_call *call, const struct sockaddr *addr
 int bide_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	struct io_call call;
-	if (!address) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!address)
+		return fail_with(EINVAL);
 	if (io_begin(&call, fd, DESCRIPTOR_OUT) < 0)
 		return -1;
 	int flags = system_fcntl(fd, F_GETFL, 0);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/fail.h"
 #include "base/system.h"
 #include "sched/loop.h"
 #include "sched/park.h"
@@ -379,10 +380,8 @@ int descriptor_poll(int fd, int events)
 	while (count < 0 && errno == EINTR);
 	if (count <= 0)
 		return count;
-	if (poll_fd.revents & POLLNVAL) {
-		errno = EBADF;
-		return -1;
-	}
+	if (poll_fd.revents & POLLNVAL)
+		return fail_with(EBADF);
 	return poll_fd.revents;
 }
 

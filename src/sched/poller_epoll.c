@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/fail.h"
 #include "base/system.h"
 #include "sched/poller.h"
 
@@ -33,8 +34,7 @@ close_wake:
 close_epoll:
 	saved = errno;
 	close(poller->epoll_fd);
-	errno = saved;
-	return -1;
+	return fail_with(saved);
 }
 
 void poller_destroy(struct poller *poller)

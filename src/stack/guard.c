@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/system.h"
 
 #ifndef MADV_GUARD_INSTALL
@@ -109,8 +110,7 @@ static int claim_mappings(void)
 	    fits(guards, stack_mapping_limit()))
 		return 0;
 	stack_guards_gone(1);
-	errno = ENOMEM;
-	return -1;
+	return fail_with(ENOMEM);
 }
 
 void stack_guards_gone(long count)
@@ -158,6 +158,5 @@ undo:;
 	if (by_protection > 0)
 		mprotect(start, count * stride, PROT_READ | PROT_WRITE);
 	stack_guards_gone(by_protection);
-	errno = err;
-	return -1;
+	return fail_with(err);
 }

@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/modules.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -220,8 +221,7 @@ static int install(overflow_finder *finder)
 		int err = errno;
 		while (i-- > 0)
 			restore(i);
-		errno = err;
-		return -1;
+		return fail_with(err);
 	}
 	return 0;
 }
@@ -290,8 +290,7 @@ int overflow_watch(struct overflow_watch *watch, overflow_finder *finder)
 	if (join(finder) < 0) {
 		int err = errno;
 		take_alternate(watch);
-		errno = err;
-		return -1;
+		return fail_with(err);
 	}
 	watch->is_on = true;
 	return 0;

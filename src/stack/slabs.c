@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/system.h"
 
 /* ---- chains ------------------------------------------------------------------------------------ */
@@ -139,8 +140,7 @@ unmap:
 	system_munmap(slab->start, slab->size);
 free_slab:
 	memory_free(pool->memory, slab, sizeof *slab);
-	errno = ENOMEM;
-	return -1;
+	return fail_with(ENOMEM);
 }
 
 bool slab_unmap(struct stack_pool *pool, struct stack_slab *slab)

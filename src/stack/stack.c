@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/system.h"
 #include "stack/slabs.h"
 
@@ -75,19 +76,11 @@ static struct stack_class *find_class(struct stack_pool *pool, size_t size)
 	return likely(class != NULL) ? class : new_class(pool, size);
 }
 
-static int refuse_size(void)
-{
-	errno = EINVAL;
-	return -1;
-}
-
 static int alloc_by_hook(struct stack_pool *pool, size_t size, struct stack *stack)
 {
 	char *low = pool->hooks.alloc(size, pool->hooks.ctx);
-	if (!low) {
-		errno = ENOMEM;
-		return -1;
-	}
+	if (!low)
+		return fail_with(ENOMEM);
 	*stack = (struct stack){ .low = low, .high = low + size };
 	return 0;
 }
@@ -106,7 +99,7 @@ static int reserve_in(struct stack_pool *pool, struct stack_class *class, struct
 static __attribute__((noinline)) int reserve_anew(struct stack_pool *pool, size_t size, struct stack *stack)
 {
 	if (!stack_size_is_valid(size))
-		return refuse_size();
+		return fail_with(EINVAL);
 	size_t rounded = stack_size_rounded(size, pool->page_size);
 	if (pool->hooks.alloc)
 		return alloc_by_hook(pool, rounded, stack);
@@ -129,7 +122,7 @@ int stack_adopt(struct stack *stack, void *memory, size_t size)
 {
 	uintptr_t end;
 	if (!stack_size_is_valid(size) || __builtin_add_overflow((uintptr_t)memory, size, &end))
-		return refuse_size();
+		return fail_with(EINVAL);
 	*stack = (struct stack){ .low = memory, .high = (char *)end, .origin = STACK_ADOPTED };
 	return 0;
 }

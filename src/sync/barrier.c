@@ -4,6 +4,7 @@
  * matters, each time that somebody may be the last. */
 #include <bide/sync.h>
 
+#include "base/fail.h"
 #include "sync/holder.h"
 #include "sync/line.h"
 
@@ -20,7 +21,7 @@ int bide_barrier_init(bide_barrier *public_barrier, unsigned n)
 {
 	struct barrier *barrier = (struct barrier *)public_barrier;
 	if (!barrier || n == 0 || n > INT32_MAX)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	*barrier = (struct barrier){ .n = n };
 	return 0;
 }
@@ -51,26 +52,26 @@ int bide_barrier_wait(bide_barrier *public_barrier)
 {
 	struct barrier *barrier = (struct barrier *)public_barrier;
 	if (!barrier || barrier->n == 0)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	struct task *self = checkpoint();
 	if (!self || line_check(&barrier->line) < 0)
 		return -1;
 	if (barrier->is_aborted)
-		return sync_fail(EPIPE);
+		return fail_with(EPIPE);
 	if (is_last(barrier)) {
 		release_all(barrier, 0);
 		return (int)barrier->n - 1;
 	}
 	barrier->arrived++;
 	int status = line_wait(self, &barrier->line, WAIT_BARRIER, barrier, 0);
-	return status ? sync_fail(status) : self->wait.detail;
+	return status ? fail_with(status) : self->wait.detail;
 }
 
 int bide_barrier_abort(bide_barrier *public_barrier)
 {
 	struct barrier *barrier = (struct barrier *)public_barrier;
 	if (!barrier)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (line_check(&barrier->line) < 0)
 		return -1;
 	barrier->is_aborted = true;
@@ -82,7 +83,7 @@ int bide_barrier_destroy(bide_barrier *public_barrier)
 {
 	struct barrier *barrier = (struct barrier *)public_barrier;
 	if (!barrier)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (!list_is_empty(&barrier->line))
 		return sync_misuse(EBUSY, "destroys", WAIT_BARRIER, barrier);
 	*barrier = (struct barrier){ .n = 0 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "await/selectable.h"
+#include "base/fail.h"
 #include "sync/line.h"
 
 struct bide_chan {
@@ -185,22 +186,22 @@ bide_chan *bide_chan_new(size_t item_size, size_t capacity, unsigned flags, void
 static inline int check_chan(const bide_chan *chan)
 {
 	if (!chan)
-		return sync_fail(EINVAL);
-	return chan->selectable.loop == loop_current ? 0 : sync_fail(EPERM);
+		return fail_with(EINVAL);
+	return chan->selectable.loop == loop_current ? 0 : fail_with(EPERM);
 }
 
 static inline int check_item(const bide_chan *chan, const void *item)
 {
 	if (check_chan(chan) < 0)
 		return -1;
-	return item || chan->item_size == 0 ? 0 : sync_fail(EINVAL);
+	return item || chan->item_size == 0 ? 0 : fail_with(EINVAL);
 }
 
 static int wait_with_item(struct task *self, struct list *line, bide_chan *chan, void *item)
 {
 	wait_begin(self, line, WAIT_CHAN, chan)->slot = item;
 	int status = park(self, BIDE_NEVER);
-	return status ? sync_fail(status) : 0;
+	return status ? fail_with(status) : 0;
 }
 
 int bide_chan_send(bide_chan *chan, const void *item)
@@ -213,7 +214,7 @@ int bide_chan_send(bide_chan *chan, const void *item)
 	int err = try_send(chan, item);
 	if (err == EAGAIN)
 		return wait_with_item(self, &chan->senders, chan, (void *)(uintptr_t)item);
-	return err ? sync_fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 int bide_chan_recv(bide_chan *chan, void *item)
@@ -226,7 +227,7 @@ int bide_chan_recv(bide_chan *chan, void *item)
 	int err = try_recv(chan, item);
 	if (err == EAGAIN)
 		return wait_with_item(self, &chan->receivers, chan, item);
-	return err ? sync_fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 int bide_chan_trysend(bide_chan *chan, const void *item)
@@ -234,7 +235,7 @@ int bide_chan_trysend(bide_chan *chan, const void *item)
 	if (check_item(chan, item) < 0)
 		return -1;
 	int err = try_send(chan, item);
-	return err ? sync_fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 int bide_chan_tryrecv(bide_chan *chan, void *item)
@@ -242,7 +243,7 @@ int bide_chan_tryrecv(bide_chan *chan, void *item)
 	if (check_item(chan, item) < 0)
 		return -1;
 	int err = try_recv(chan, item);
-	return err ? sync_fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 static void close_now(bide_chan *chan)
@@ -257,7 +258,7 @@ int bide_chan_close(bide_chan *chan, unsigned flags)
 	if (check_chan(chan) < 0)
 		return -1;
 	if (flags & ~BIDE_DISCARD)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (chan->is_closed)
 		return 0;
 	close_now(chan);

@@ -3,6 +3,7 @@
  * mutex's, shielded: from then on it can only end by holding the mutex, so the signal is never lost. */
 #include "sync/mutex.h"
 
+#include "base/fail.h"
 #include "sync/holder.h"
 
 struct cond {
@@ -16,7 +17,7 @@ int bide_cond_wait(bide_cond *public_cond, bide_mutex *public_mutex)
 	struct cond *cond = (struct cond *)public_cond;
 	struct mutex *mutex = (struct mutex *)public_mutex;
 	if (!cond || !mutex)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	struct task *self = checkpoint();
 	if (!self)
 		return -1;
@@ -33,14 +34,14 @@ int bide_cond_wait(bide_cond *public_cond, bide_mutex *public_mutex)
 	mutex->returning--;
 	if (owner_died) /* is told once only; a cancel or a deadline stays pending */
 		status = owner_died;
-	return status ? sync_fail(status) : 0;
+	return status ? fail_with(status) : 0;
 }
 
 static int signal_some(bide_cond *public_cond, int n)
 {
 	struct cond *cond = (struct cond *)public_cond;
 	if (!cond || n < 0)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (line_check(&cond->line) < 0)
 		return -1;
 	for (struct link *link; n > 0 && (link = list_pop_head(&cond->line)); n--) {
@@ -64,7 +65,7 @@ int bide_cond_destroy(bide_cond *public_cond)
 {
 	struct cond *cond = (struct cond *)public_cond;
 	if (!cond)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (!list_is_empty(&cond->line))
 		return sync_misuse(EBUSY, "destroys", WAIT_COND, cond);
 	*cond = (struct cond){ 0 };

@@ -2,6 +2,7 @@
  * Layer sync: the event, a flag to wait for. */
 #include <bide/sync.h>
 
+#include "base/fail.h"
 #include "sync/holder.h"
 #include "sync/line.h"
 
@@ -16,7 +17,7 @@ int bide_event_set(bide_event *public_event)
 {
 	struct event *event = (struct event *)public_event;
 	if (!event)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (line_check(&event->line) < 0)
 		return -1;
 	event->is_set = true;
@@ -30,7 +31,7 @@ int bide_event_clear(bide_event *public_event)
 {
 	struct event *event = (struct event *)public_event;
 	if (!event)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (line_check(&event->line) < 0)
 		return -1;
 	event->is_set = false;
@@ -46,21 +47,21 @@ int bide_event_wait(bide_event *public_event)
 {
 	struct event *event = (struct event *)public_event;
 	if (!event)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	struct task *self = checkpoint();
 	if (!self || line_check(&event->line) < 0)
 		return -1;
 	if (event->is_set)
 		return 0;
 	int status = line_wait(self, &event->line, WAIT_EVENT, event, 0);
-	return status ? sync_fail(status) : 0;
+	return status ? fail_with(status) : 0;
 }
 
 int bide_event_destroy(bide_event *public_event)
 {
 	struct event *event = (struct event *)public_event;
 	if (!event)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (!list_is_empty(&event->line))
 		return sync_misuse(EBUSY, "destroys", WAIT_EVENT, event);
 	*event = (struct event){ .is_set = false };

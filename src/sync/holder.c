@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 static const struct await_task *holder(enum wait_kind kind, const void *object)
 {
 	switch (kind) {
@@ -37,6 +39,5 @@ int sync_misuse(int err, const char *verb, enum wait_kind kind, const void *obje
 {
 	if (loop_current && (run_of(loop_current)->config.flags & BIDE_DEBUG))
 		report(err, verb, kind, object);
-	errno = err;
-	return -1;
+	return fail_with(err);
 }

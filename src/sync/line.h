@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "await/record.h"
+#include "base/fail.h"
 #include "sync/holder.h"
 
 /* 0 if it was served, or the errno with which the wait ended. */
@@ -31,14 +32,7 @@ static inline int line_check(const struct list *line)
 	const struct wait *head = line_head(line);
 	if (loop_current && (!head || head->task->loop == loop_current))
 		return 0;
-	errno = EPERM;
-	return -1;
-}
-
-static inline int sync_fail(int err)
-{
-	errno = err;
-	return -1;
+	return fail_with(EPERM);
 }
 
 #endif

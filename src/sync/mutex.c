@@ -3,6 +3,7 @@
  * comes between. The record of the owner tells whether it has ended without unlocking. */
 #include "sync/mutex.h"
 
+#include "base/fail.h"
 #include "sync/holder.h"
 
 bool mutex_is_held_by(const struct mutex *mutex, const struct await_task *task)
@@ -129,7 +130,7 @@ int bide_mutex_lock(bide_mutex *public_mutex)
 {
 	struct mutex *mutex = (struct mutex *)public_mutex;
 	if (!mutex)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	struct task *self = checkpoint();
 	if (!self)
 		return -1;
@@ -138,7 +139,7 @@ int bide_mutex_lock(bide_mutex *public_mutex)
 		err = line_wait(self, &mutex->line, WAIT_MUTEX, mutex, 0);
 	else if (err == EDEADLK)
 		return sync_misuse(EDEADLK, "locks", WAIT_MUTEX, mutex);
-	return err ? sync_fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 int bide_mutex_trylock(bide_mutex *public_mutex)
@@ -146,9 +147,9 @@ int bide_mutex_trylock(bide_mutex *public_mutex)
 	struct mutex *mutex = (struct mutex *)public_mutex;
 	struct await_task *self = await_current();
 	if (!self || !mutex)
-		return self ? sync_fail(EINVAL) : -1;
+		return self ? fail_with(EINVAL) : -1;
 	int err = try_take(mutex, self);
-	return err ? sync_fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 int bide_mutex_unlock(bide_mutex *public_mutex)
@@ -156,7 +157,7 @@ int bide_mutex_unlock(bide_mutex *public_mutex)
 	struct mutex *mutex = (struct mutex *)public_mutex;
 	struct await_task *self = await_current();
 	if (!self || !mutex)
-		return self ? sync_fail(EINVAL) : -1;
+		return self ? fail_with(EINVAL) : -1;
 	if (!mutex_is_held_by(mutex, self))
 		return sync_misuse(EPERM, "unlocks", WAIT_MUTEX, mutex);
 	mutex_release(mutex, self);
@@ -167,7 +168,7 @@ int bide_mutex_destroy(bide_mutex *public_mutex)
 {
 	struct mutex *mutex = (struct mutex *)public_mutex;
 	if (!mutex)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (mutex->owner || mutex->returning > 0)
 		return sync_misuse(EBUSY, "destroys", WAIT_MUTEX, mutex);
 	*mutex = (struct mutex){ 0 };

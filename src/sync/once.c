@@ -2,6 +2,7 @@
  * Layer sync: once: a single flight at a time, until one succeeds. */
 #include <bide/sync.h>
 
+#include "base/fail.h"
 #include "sync/holder.h"
 #include "sync/line.h"
 
@@ -60,14 +61,14 @@ int bide_once_run(bide_once *public_once, int (*fn)(void *arg), void *arg)
 {
 	struct once *once = (struct once *)public_once;
 	if (!once || !fn)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	struct task *self = checkpoint();
 	if (!self || line_check(&once->line) < 0)
 		return -1;
 	if (once->is_done)
 		return 0;
 	if (once->runner && once->run_serial != run_serial())
-		return sync_fail(EPERM);
+		return fail_with(EPERM);
 	if (once->runner == await_task_of(self))
 		return sync_misuse(EDEADLK, "runs, inside itself,", WAIT_ONCE, once);
 	if (!once->runner) {
@@ -77,6 +78,6 @@ int bide_once_run(bide_once *public_once, int (*fn)(void *arg), void *arg)
 	}
 	int status = line_wait(self, &once->line, WAIT_ONCE, once, 0);
 	if (status)
-		return sync_fail(status);
+		return fail_with(status);
 	return self->wait.detail == MUST_RUN ? run(once, fn, arg) : 0;
 }

@@ -2,6 +2,7 @@
  * Layer sync: the readers-writer lock. One line for both kinds, so that neither starves. */
 #include <bide/sync.h>
 
+#include "base/fail.h"
 #include "sync/holder.h"
 #include "sync/line.h"
 
@@ -88,7 +89,7 @@ static int lock_for(bide_rwlock *public_lock, int kind)
 {
 	struct rwlock *lock = (struct rwlock *)public_lock;
 	if (!lock)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	struct task *self = checkpoint();
 	if (!self || line_check(&lock->line) < 0)
 		return -1;
@@ -96,14 +97,14 @@ static int lock_for(bide_rwlock *public_lock, int kind)
 	if (err == EDEADLK)
 		return sync_misuse(EDEADLK, "locks", WAIT_RWLOCK, lock);
 	if (err != EBUSY)
-		return err ? sync_fail(err) : 0;
+		return err ? fail_with(err) : 0;
 	lock->unserved++;
 	err = line_wait(self, &lock->line, WAIT_RWLOCK, lock, kind);
 	if (!err)
 		return 0;
 	lock->unserved--;
 	serve(lock); /* a writer that gives up may have held readers up */
-	return sync_fail(err);
+	return fail_with(err);
 }
 
 static int trylock_for(bide_rwlock *public_lock, int kind)
@@ -111,11 +112,11 @@ static int trylock_for(bide_rwlock *public_lock, int kind)
 	struct rwlock *lock = (struct rwlock *)public_lock;
 	struct await_task *self = await_current();
 	if (!self || !lock)
-		return self ? sync_fail(EINVAL) : -1;
+		return self ? fail_with(EINVAL) : -1;
 	if (line_check(&lock->line) < 0)
 		return -1;
 	int err = try_take(lock, self, kind);
-	return err ? sync_fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 int bide_rwlock_rdlock(bide_rwlock *lock)
@@ -143,11 +144,11 @@ int bide_rwlock_unlock(bide_rwlock *public_lock)
 	struct rwlock *lock = (struct rwlock *)public_lock;
 	struct await_task *self = await_current();
 	if (!self || !lock)
-		return self ? sync_fail(EINVAL) : -1;
+		return self ? fail_with(EINVAL) : -1;
 	if (line_check(&lock->line) < 0)
 		return -1;
 	if (is_foreign(lock))
-		return sync_fail(EPERM);
+		return fail_with(EPERM);
 	if (is_writer(lock, self))
 		lock->writer = NULL;
 	else if (!lock->writer && lock->readers > 0)
@@ -162,7 +163,7 @@ int bide_rwlock_destroy(bide_rwlock *public_lock)
 {
 	struct rwlock *lock = (struct rwlock *)public_lock;
 	if (!lock)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (lock->writer || lock->readers > 0 || lock->unserved > 0)
 		return sync_misuse(EBUSY, "destroys", WAIT_RWLOCK, lock);
 	*lock = (struct rwlock){ 0 };

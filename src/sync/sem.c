@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "base/fail.h"
 #include "sync/holder.h"
 #include "sync/line.h"
 
@@ -21,7 +22,7 @@ int bide_sem_init(bide_sem *public_sem, int value, int max)
 {
 	struct sem *sem = (struct sem *)public_sem;
 	if (!sem || value < 0 || max < 0 || (max > 0 && value > max))
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	*sem = (struct sem){ .value = value, .max = max };
 	return 0;
 }
@@ -38,7 +39,7 @@ static void serve(struct sem *sem)
 
 static int check(const struct sem *sem, int n)
 {
-	return !sem || n < 1 || (sem->max > 0 && n > sem->max) ? sync_fail(EINVAL) : 0;
+	return !sem || n < 1 || (sem->max > 0 && n > sem->max) ? fail_with(EINVAL) : 0;
 }
 
 static bool try_take(struct sem *sem, int n)
@@ -65,7 +66,7 @@ int bide_sem_acquire(bide_sem *public_sem, int n)
 		return 0;
 	sem->unserved--;
 	serve(sem); /* the one that left may have held smaller requests up */
-	return sync_fail(status);
+	return fail_with(status);
 }
 
 int bide_sem_tryacquire(bide_sem *public_sem, int n)
@@ -73,19 +74,19 @@ int bide_sem_tryacquire(bide_sem *public_sem, int n)
 	struct sem *sem = (struct sem *)public_sem;
 	if (check(sem, n) < 0 || line_check(&sem->line) < 0)
 		return -1;
-	return try_take(sem, n) ? 0 : sync_fail(EAGAIN);
+	return try_take(sem, n) ? 0 : fail_with(EAGAIN);
 }
 
 int bide_sem_release(bide_sem *public_sem, int n)
 {
 	struct sem *sem = (struct sem *)public_sem;
 	if (!sem || n < 1)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (line_check(&sem->line) < 0)
 		return -1;
 	int limit = sem->max > 0 ? sem->max : INT_MAX;
 	if (n > limit - sem->value)
-		return sync_fail(EOVERFLOW);
+		return fail_with(EOVERFLOW);
 	sem->value += n;
 	serve(sem);
 	return 0;
@@ -93,14 +94,14 @@ int bide_sem_release(bide_sem *public_sem, int n)
 
 int bide_sem_value(const bide_sem *sem)
 {
-	return sem ? ((const struct sem *)sem)->value : sync_fail(EINVAL);
+	return sem ? ((const struct sem *)sem)->value : fail_with(EINVAL);
 }
 
 int bide_sem_destroy(bide_sem *public_sem)
 {
 	struct sem *sem = (struct sem *)public_sem;
 	if (!sem)
-		return sync_fail(EINVAL);
+		return fail_with(EINVAL);
 	if (sem->unserved > 0)
 		return sync_misuse(EBUSY, "destroys", WAIT_SEM, sem);
 	*sem = (struct sem){ .value = 0 };

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * Layer base: how a public call fails. */
+#ifndef BASE_FAIL_H
+#define BASE_FAIL_H
+
+#include <errno.h>
+
+/* -1 with errno, so that a call can end in it. */
+static inline int fail_with(int err)
+{
+	errno = err;
+	return -1;
+}
+
+#endif
