@@ -379,34 +379,6 @@ VIRTUAL_TEST(a_cancel_of_the_task_reaches_the_innermost_frame)
 	ck_assert_int_eq(must_join(task).err, ECANCELED);
 }
 
-static void *exit_from_within(void *arg)
-{
-	bide_exit(arg);
-}
-
-static bide_coro *left_running;
-
-static void *run_what_exits(void *arg)
-{
-	must(bide_defer(note_arg, "deferred") == 0);
-	left_running = new_coro(exit_from_within, arg);
-	bide_coro_resume(left_running, NULL, NULL);
-	note("returned");
-	return NULL;
-}
-
-/* The coroutine's frames are left as longjmp() would leave them: it counts as running for ever. */
-VIRTUAL_TEST(exit_inside_a_coroutine_ends_the_task)
-{
-	int value;
-	ck_assert_ptr_eq(must_end_well(must_spawn(run_what_exits, &value)), &value);
-	expect_notes("deferred");
-	for (int i = 0; i < 10; i++) {
-		must_end_well(must_spawn(drive, "x"));
-		must(bide_coro_state(left_running) == BIDE_CORO_EXECUTING);
-	}
-}
-
 /* ---- closing --------------------------------------------------------------------------------------------------------- */
 
 static void *never_entered(void *arg)
@@ -804,7 +776,6 @@ int main(void)
 	    TEST(a_coroutine_belongs_to_the_task_that_resumes_it_first),
 	    TEST(a_callback_may_use_a_coroutine_that_does_not_suspend),
 	    TEST(a_cancel_of_the_task_reaches_the_innermost_frame),
-	    TEST(exit_inside_a_coroutine_ends_the_task),
 	    TEST(closing_one_that_was_only_created_never_enters_it),
 	    LOOP(closing_a_suspended_one_lets_it_clean_up, 0, 4),
 	    TEST(one_that_goes_on_yielding_is_left_suspended_and_usable),

@@ -19,10 +19,12 @@ BIDE_API bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size);
 /* Runs the coroutine until it yields or returns. `in` becomes what its bide_coro_yield() returns;
  * the first resume starts the body and `in` is ignored (the body has its arg). `*out` (may be NULL)
  * receives what it yielded or returned.
- * Returns 1 if it yielded, 0 if it returned. Only the thread, or the task, that resumed it first may
- * resume it until it has ended.
+ * Returns 1 if it yielded, 0 if it returned. Whoever resumes it first, a task, or a thread outside its
+ * tasks, owns it: nobody else may resume it, also not when the owner has ended.
+ * bide_exit() in the body of a coroutine ends it, and likewise each one below it down to the task.
  * Errors: EINVAL coro is NULL; EBUSY it is running, or has resumed others that run; ESRCH it has
- * ended; EPERM another thread, or another task, began it. */
+ * ended; EPERM it has another owner, or its owner has ended; ENOMEM or EAGAIN, only at the first resume
+ * outside a task: the thread could not be marked as an owner. */
 BIDE_API int bide_coro_resume(bide_coro *coro, void *in, void **out);
 
 /* Hands `out` to the resumer and parks until the next resume; returns that one's `in`.
@@ -44,9 +46,11 @@ enum {
 BIDE_API int bide_coro_state(const bide_coro *coro);
 
 /* Ends and frees the coroutine. A suspended body is resumed until it returns: its yields fail with
- * ECANCELED; what it yields after that is dropped. Errors: EINVAL coro is NULL; EBUSY it is
- * running; EPERM another thread or task began it; EDEADLK the body went on yielding (1,000 times):
- * the coroutine is left suspended, not freed. */
+ * ECANCELED; what it yields after that is dropped. One whose owner has ended belongs to who closes it.
+ * One that a task was in the middle of when it ended for good (a run's end after the grace, see
+ * bide_run) is just freed.
+ * Errors: EINVAL coro is NULL; EBUSY it is running; EPERM it has another owner; EDEADLK the body went on
+ * yielding (1,000 times): the coroutine is left suspended, not freed; ENOMEM as bide_coro_resume. */
 BIDE_API int bide_coro_close(bide_coro *coro);
 
 BIDE_END

@@ -4,8 +4,12 @@
  * suspending call parks the task, it saves the context of whatever stack it is on, and so the whole
  * tower parks.
  *
- * Coroutines of one task form a chain: the innermost is the task's `coro`, each knows the one that
- * resumed it. On a thread outside any task the chain starts in thread_coro. */
+ * Coroutines that run in one task form a chain: the innermost is the task's `coro`, each knows the one that
+ * resumed it. On a thread outside any task the chain starts in thread_coro.
+ *
+ * A coroutine belongs to whoever resumed it first: to the chain `top` points to. The owner lists what
+ * belongs to it, and lets go of it at its own end; so no other task that gets the same record, and no other
+ * thread in the same place, takes it for its own. What was let go of can only be closed. */
 #include <bide/coro.h>
 
 #include <errno.h>
@@ -22,16 +26,21 @@ struct bide_coro {
 	struct strand resumer;  /* who resumed it, while EXECUTING */
 	void *transfer;         /* the value on its way: in at a resume, out at a yield */
 	struct bide_coro *below; /* the coroutine its resumer runs in, NULL if none */
-	struct bide_coro **top; /* the chain it is in: a task's, or the thread's; NULL before the start */
+	struct bide_coro **top; /* the chain it is in: a task's, or the thread's; NULL before the start;
+	                           &nobody after the owner's end */
 	int state;
 	bool is_closing;
+	bool has_exited;        /* its body called bide_exit() */
 	bide_fn *body;
 	void *arg;
 	struct stack stack;
 	struct link all;        /* in shared_pool.coros */
-	_Atomic(const void *) owner; /* the thread that began it, or, before that, made it; as its &thread_coro */
+	struct link owned;      /* in its owner's list, from the first resume to the end */
+	_Atomic(const void *) thread; /* that began it, or, before that, made it; as its &thread_coro */
 };
 
+static struct bide_coro *nobody;
+static __thread struct list thread_coros;
 static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-exec")));
 
 /* Coroutines of a thread without a loop, and those that outlive one, have stacks of a pool of their
@@ -57,16 +66,86 @@ static inline struct bide_coro **chain(void)
 	return task ? &await_task_of(task)->coro : &thread_coro;
 }
 
+static _Noreturn void leave(struct bide_coro *coro)
+{
+	coro->state = BIDE_CORO_CLOSED;
+	*coro->top = coro->below;
+	link_remove(&coro->owned);
+	strand_leave(&coro->strand, &coro->resumer);
+}
+
 static void coro_main(void *arg)
 {
 	struct bide_coro *coro = arg;
 	strand_begin(&coro->strand);
-	atomic_store_explicit(&coro->owner, &thread_coro, memory_order_relaxed);
+	atomic_store_explicit(&coro->thread, &thread_coro, memory_order_relaxed);
 	coro->transfer = coro->body(coro->arg);
-	coro->state = BIDE_CORO_CLOSED;
-	*coro->top = coro->below;
-	strand_leave(&coro->strand, &coro->resumer);
+	leave(coro);
 }
+
+/* ---- owners -------------------------------------------------------------------------------------- */
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key; /* its destructor runs at a thread's end */
+static int key_err;
+
+static void disown(void *list)
+{
+	struct link *link;
+	while ((link = list_pop_head(list)))
+		container_of(link, struct bide_coro, owned)->top = &nobody;
+}
+
+static void init_key(void)
+{
+	key_err = pthread_key_create(&thread_key, disown);
+}
+
+/* The list of what belongs to the caller; NULL with errno. */
+static struct list *own_list(void)
+{
+	struct task *task = task_current();
+	if (task)
+		return &annex_of(await_task_of(task))->coros;
+	pthread_once(&key_once, init_key);
+	int err = key_err ? key_err : pthread_setspecific(thread_key, &thread_coros);
+	if (!err)
+		return &thread_coros;
+	errno = err;
+	return NULL;
+}
+
+static bool own(struct bide_coro *coro, struct bide_coro **top)
+{
+	struct list *list = own_list();
+	if (!list)
+		return false;
+	coro->top = top;
+	list_push_tail(list, &coro->owned);
+	return true;
+}
+
+/* Of a task that ends, on its own stack, or that will never run again. Then it may stand in the middle of
+ * a tower, whose frames are left as longjmp() would leave them. */
+void coros_disown(struct await_task *task)
+{
+	struct bide_coro *coro = task->is_entered ? task->coro : NULL;
+	for (; coro; coro = coro->below) {
+		coro->state = BIDE_CORO_CLOSED;
+		if (!coro->below)
+			strand_move(&task->task.strand, &coro->resumer);
+	}
+	disown(&annex_of(task)->coros);
+}
+
+_Noreturn void coro_exit(struct bide_coro *coro, void *value)
+{
+	coro->has_exited = true;
+	coro->transfer = value;
+	leave(coro);
+}
+
+/* ---- making and freeing -------------------------------------------------------------------------- */
 
 /* A stack of the shared pool, and where to begin on it; NULL with errno. */
 static char *take_stack(struct bide_coro *coro, size_t size)
@@ -106,7 +185,7 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 	coro->state = BIDE_CORO_CREATED;
 	coro->body = body;
 	coro->arg = arg;
-	atomic_init(&coro->owner, &thread_coro);
+	atomic_init(&coro->thread, &thread_coro);
 	return coro;
 }
 
@@ -121,36 +200,46 @@ static void coro_free(struct bide_coro *coro)
 	memory_free(&memory_default, coro, sizeof *coro);
 }
 
-/* Why `coro` cannot be resumed from the flow of control with this chain; 0 if it can. */
-static __attribute__((noinline, cold)) int why_not(const struct bide_coro *coro,
-    struct bide_coro *const *top)
+/* ---- resuming ------------------------------------------------------------------------------------ */
+
+/* Why `coro` cannot be resumed by who is not known to own it; 0 if it can. */
+static int why_not(const struct bide_coro *coro, struct bide_coro *const *top)
 {
 	if (!coro)
 		return EINVAL;
 	if (coro->state == BIDE_CORO_CLOSED)
 		return ESRCH;
-	if (coro->top != top && coro->state != BIDE_CORO_CREATED)
-		return EPERM;
-	return EBUSY;
+	if (coro->state == BIDE_CORO_CREATED)
+		return 0;
+	return coro->top == top ? EBUSY : EPERM;
 }
 
+/* The first resume, or one that is refused. */
+static __attribute__((noinline, cold)) bool begin(struct bide_coro *coro, struct bide_coro **top)
+{
+	int err = why_not(coro, top);
+	if (!err)
+		return own(coro, top);
+	errno = err;
+	return false;
+}
+
+/* Returns when it yields or ends, unless its body called bide_exit(): then its resumer does so too. */
 static inline void switch_into(struct bide_coro *coro, struct bide_coro **top)
 {
 	coro->below = *top;
 	coro->state = BIDE_CORO_EXECUTING;
 	*top = coro;
 	strand_switch(&coro->resumer, &coro->strand);
+	if (unlikely(coro->state != BIDE_CORO_SUSPENDED) && unlikely(coro->has_exited))
+		bide_exit(coro->transfer);
 }
 
 CONTEXT_RETURNS_BY_JUMP int bide_coro_resume(bide_coro *coro, void *in, void **out)
 {
 	struct bide_coro **top = chain();
-	if (unlikely(!coro || coro->state > BIDE_CORO_SUSPENDED ||
-	    (coro->top != top && coro->state != BIDE_CORO_CREATED))) {
-		errno = why_not(coro, top);
+	if (unlikely(!coro || coro->state != BIDE_CORO_SUSPENDED || coro->top != top) && !begin(coro, top))
 		return -1;
-	}
-	coro->top = top;
 	coro->transfer = in;
 	switch_into(coro, top);
 	if (out)
@@ -190,14 +279,25 @@ int bide_coro_state(const bide_coro *coro)
 	return coro->state;
 }
 
+/* Whether the caller may close it; what nobody owns becomes the caller's. */
+static bool may_close(struct bide_coro *coro, struct bide_coro **top)
+{
+	if (!coro || coro->state == BIDE_CORO_EXECUTING)
+		errno = coro ? EBUSY : EINVAL;
+	else if (coro->state != BIDE_CORO_SUSPENDED || coro->top == top)
+		return true;
+	else if (coro->top != &nobody)
+		errno = EPERM;
+	else
+		return own(coro, top);
+	return false;
+}
+
 int bide_coro_close(bide_coro *coro)
 {
 	struct bide_coro **top = chain();
-	if (!coro || coro->state == BIDE_CORO_EXECUTING ||
-	    (coro->state == BIDE_CORO_SUSPENDED && coro->top != top)) {
-		errno = !coro ? EINVAL : coro->state == BIDE_CORO_EXECUTING ? EBUSY : EPERM;
+	if (!may_close(coro, top))
 		return -1;
-	}
 	coro->is_closing = true;
 	for (int rounds = 0; coro->state == BIDE_CORO_SUSPENDED; rounds++) {
 		if (rounds == CLOSE_ROUNDS_MAX) {
@@ -240,7 +340,7 @@ void coros_each_idle(tower_visitor *visit, void *arg)
 	pthread_mutex_lock(&shared_pool.lock);
 	list_each(link, &shared_pool.coros) {
 		struct bide_coro *coro = container_of(link, struct bide_coro, all);
-		if (atomic_load_explicit(&coro->owner, memory_order_relaxed) != &thread_coro)
+		if (atomic_load_explicit(&coro->thread, memory_order_relaxed) != &thread_coro)
 			continue;
 		if (coro->state == BIDE_CORO_CREATED || coro->state == BIDE_CORO_SUSPENDED)
 			visit(&coro->stack, left_at(&coro->strand), coro, arg);

@@ -8,6 +8,7 @@
 
 #include "await/group.h"
 #include "await/record.h"
+#include "await/tower.h"
 
 /* `return bide_fail(err)` returns this address; the errno is in the task. */
 static char failed;
@@ -51,6 +52,8 @@ static void finish(struct await_task *task, void *value)
 		scopes_abandon(task);
 	if (unlikely(annex->held_locks > 0))
 		run_of(task->task.loop)->locks->abandoned(task);
+	if (unlikely(!list_is_empty(&annex->coros)))
+		coros_disown(task);
 	conclude(task, value, err);
 }
 
@@ -113,6 +116,8 @@ _Noreturn void bide_exit(void *value)
 	struct await_task *task = await_current();
 	if (!task)
 		abort();
+	if (task->coro)
+		coro_exit(task->coro, value);
 	groups_abandon(task);
 	finish(task, value);
 	task_exit(&task->task);

@@ -73,6 +73,7 @@ struct annex {
 	unsigned user_references;  /* bide_task_ref's alone: no more than these can be dropped by unref */
 	struct deferred *deferred; /* the latest one (ending.c) */
 	struct local *locals;
+	struct list coros;         /* that belong to it (coro.c) */
 
 	uintptr_t held_addresses;  /* of all locks held, xor */
 	const char *cancel_reason;

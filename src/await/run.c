@@ -12,6 +12,7 @@
 
 #include "await/group.h"
 #include "await/record.h"
+#include "await/tower.h"
 #include "base/fail.h"
 
 #define KNOWN_FLAGS (BIDE_DEBUG | BIDE_NO_SIGNALS | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER |      \
@@ -169,6 +170,7 @@ static void free_record(void *record, void *arg)
 		if (task != run->main && task_outcome(task)->err)
 			report_unread(task);
 	} else if (task->task.state != TASK_CREATED) {
+		coros_disown(task);
 		strand_destroy(&task->task.strand);
 	} else if (annex_peek(task)->drop) {
 		annex_peek(task)->drop(task->arg);

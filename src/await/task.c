@@ -100,6 +100,7 @@ void annex_begin(struct await_task *task)
 	annex->scope_timer.expired = scope_timer_expired;
 	annex->deferred = NULL;
 	annex->locals = NULL;
+	annex->coros.head.next = NULL;
 	annex->held_locks = 0;
 	annex->held_addresses = 0;
 	task->has_annex = true;

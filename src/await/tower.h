@@ -30,6 +30,11 @@ void tower_of_task(const struct await_task *task, tower_visitor *visit, void *ar
 /* Of the thread itself, outside its loop's tasks. */
 struct bide_coro *tower_of_thread(void);
 
+/* Ends the innermost coroutine of the running task; in its resumer bide_exit(value) goes on. */
+_Noreturn void coro_exit(struct bide_coro *coro, void *value);
+/* The task ends, or never runs again: its coroutines belong to nobody. */
+void coros_disown(struct await_task *task);
+
 /* Every coroutine of this thread that is in no tower: made, or suspended. visit must not make or close
  * any. */
 void coros_each_idle(tower_visitor *visit, void *arg);

@@ -159,6 +159,13 @@ UNINSTRUMENTED void strand_forget(struct strand *strand)
 #endif
 }
 
+void strand_move(struct strand *to, struct strand *from)
+{
+	strand_forget(to);
+	*to = *from;
+	*from = (struct strand){ .context = from->context };
+}
+
 #else
 
 static inline void switch_annotated(struct strand *from, struct strand *to)

@@ -69,6 +69,8 @@ _Noreturn void strand_leave(struct strand *from, struct strand *to);
 void strand_destroy(struct strand *strand);
 /* Of a strand that only stood for a stack of somebody else's: it is not used any more. */
 void strand_forget(struct strand *strand);
+/* *from becomes *to, which is used no more as what it was. */
+void strand_move(struct strand *to, struct strand *from);
 
 #else
 
@@ -107,6 +109,11 @@ static inline void strand_destroy(struct strand *strand)
 static inline void strand_forget(struct strand *strand)
 {
 	(void)strand;
+}
+
+static inline void strand_move(struct strand *to, struct strand *from)
+{
+	*to = *from;
 }
 
 #endif
