@@ -47,7 +47,7 @@ static __attribute__((noinline)) int with_large_frames(int depth)
 
 static __attribute__((noinline)) UNPROTECTED int with_one_huge_frame(int depth)
 {
-	volatile char frame[STACK_SPACE_DEFAULT * 3 / 2];
+	volatile char frame[(STACK_SIZE_DEFAULT + STACK_GUARD_SIZE) * 3 / 2];
 	for (size_t i = 0; i < sizeof frame; i += 1024)
 		frame[i] = (char)depth;
 	return frame[1024];

@@ -17,6 +17,11 @@
  * only those that carry arguments. */
 #define CONTEXT_BINDING_SAVES_VECTORS 0
 
+/* How wide the guard below a stack is. -fstack-clash-protection takes it for granted here that one of
+ * 64 KiB is there, and touches nothing on the way down in a smaller frame (gcc, --param
+ * stack-clash-protection-guard-size); the guards of threads have that width too. */
+#define CONTEXT_GUARD_SIZE 65536
+
 /* Unwind rules for the two instructions of a switch that stand between the stacks: x29 is the
  * target's already, so the backtrace is the target's too, as if it had called this place.
  *     CFA (the caller's sp)    x9

@@ -17,6 +17,10 @@
 /* The first call of a function through the procedure linkage table saves the vector registers. */
 #define CONTEXT_BINDING_SAVES_VECTORS 1
 
+/* How wide the guard below a stack is. -fstack-clash-protection touches each page of 4 KiB on the way
+ * down, so one would do for code compiled with it; the rest is for code that is not. */
+#define CONTEXT_GUARD_SIZE 16384
+
 /* Unwind rules for the two instructions of a switch that stand between the stacks: rbp is the
  * target's already, so the backtrace is the target's too, as if it had called this place.
  *     CFA (the caller's rsp)   the word at rsi + CONTEXT_SP      DW_OP_breg4 0, DW_OP_deref

@@ -38,9 +38,10 @@ BIDE_API bide_task *bide_spawn(bide_fn *fn, void *arg);
 BIDE_API bide_task *bide_spawn_with(bide_fn *fn, void *arg, const bide_task_attr *attr);
 
 /* STACKS. A stack has address space set aside at spawn, and is taken from the pool at the first run;
- * only pages that were touched cost memory. Below it lies a guard of 16 KiB: a program that runs into
- * it ends by SIGSEGV, with a line that says whose stack it was (bide/loop.h, "Signals"). A frame larger
- * than the guard could step over it; compile with -fstack-clash-protection, and it cannot.
+ * only pages that were touched cost memory. Below it lies a guard of 16 KiB, on aarch64 of 64 KiB: a
+ * program that runs into it ends by SIGSEGV, with a line that says whose stack it was (bide/loop.h,
+ * "Signals"). A frame larger than the guard could step over it; compile with -fstack-clash-protection,
+ * and it cannot.
  * A size is rounded up to pages, and further in steps of an eighth of the next power of two. Some
  * hundred bytes at the high end are the library's. Which size a body needs: bide-stacks(7).
  * A caller's own `stack` has no guard, needs no alignment, is used as it is, and is the caller's again

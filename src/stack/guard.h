@@ -10,8 +10,11 @@
 
 #include <stddef.h>
 
-/* Wide enough that a frame of ordinary size cannot step over it; rounded up to pages. */
-#define STACK_GUARD_SIZE ((size_t)16 * 1024)
+#include "frame.h"
+
+/* Wide enough that a frame of ordinary size cannot step over it, nor a larger one of code compiled with
+ * -fstack-clash-protection; rounded up to pages. */
+#define STACK_GUARD_SIZE ((size_t)CONTEXT_GUARD_SIZE)
 
 size_t stack_guard_size(void);
 

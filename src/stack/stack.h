@@ -75,16 +75,15 @@ struct stack_pool {
 #define STACK_SIZE_MIN ((size_t)8 * 1024)
 #define STACK_SIZE_MAX ((size_t)1 << 36)
 
-/* A stack and its guard take 64 KiB of address space; more where the compiler's frames are larger. The
+/* With a guard of 16 KiB that is 64 KiB of address space; more where the compiler's frames are larger. The
  * library cannot see how the user's code is compiled, and takes its own build for a sign. */
 #if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
-#define STACK_SPACE_DEFAULT ((size_t)256 * 1024)
+#define STACK_SIZE_DEFAULT ((size_t)240 * 1024)
 #elif !defined(__OPTIMIZE__)
-#define STACK_SPACE_DEFAULT ((size_t)128 * 1024)
+#define STACK_SIZE_DEFAULT ((size_t)112 * 1024)
 #else
-#define STACK_SPACE_DEFAULT ((size_t)64 * 1024)
+#define STACK_SIZE_DEFAULT ((size_t)48 * 1024)
 #endif
-#define STACK_SIZE_DEFAULT (STACK_SPACE_DEFAULT - STACK_GUARD_SIZE)
 
 void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const struct stack_hooks *hooks);
 void stack_pool_destroy(struct stack_pool *pool); /* every stack must be back */
