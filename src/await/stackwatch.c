@@ -14,6 +14,7 @@ struct search {
 	const struct overflow_trace *trace;
 	struct overflow_victim *victim;
 	const struct await_task *task; /* whose tower is searched; NULL: the thread's */
+	bool is_running;               /* it is what runs */
 	bool is_found;
 };
 
@@ -33,7 +34,7 @@ static void compare(const struct stack *stack, struct leave_point left, struct b
 {
 	struct search *search = arg;
 	(void)left;
-	if (search->is_found || !stack || !overflow_is_of(search->trace, stack))
+	if (search->is_found || !stack || !overflow_is_of(search->trace, stack, search->is_running))
 		return;
 	accuse(search, stack, coro);
 }
@@ -41,10 +42,10 @@ static void compare(const struct stack *stack, struct leave_point left, struct b
 static void compare_innermost(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
 {
 	struct search *search = arg;
-	bool is_innermost = !left.sp;
-	if (!is_innermost || !overflow_stepped_over(search->trace, stack, &loop_current->stacks))
+	bool is_innermost = !left.sp, beyond_guard;
+	if (!is_innermost || !overflow_stepped_over(search->trace, stack, &loop_current->stacks, &beyond_guard))
 		return;
-	search->victim->has_stepped_over = true;
+	search->victim->has_stepped_over = beyond_guard;
 	accuse(search, stack, coro);
 }
 
@@ -56,19 +57,26 @@ static void search_task(void *record, void *arg)
 		tower_of_task(search->task, compare, search);
 }
 
-/* In a signal handler. All records are searched, since the thread may be in the middle of a switch: then
- * it is on one task's stack and the loop says that another one runs. */
+static void search_running(struct search *search, tower_visitor *visit)
+{
+	if (search->is_found || !loop_current || !loop_current->running)
+		return;
+	search->task = await_task_of(loop_current->running);
+	tower_of_task(search->task, visit, search);
+}
+
+/* In a signal handler. What runs comes first. Then all records are searched, since the thread may be in the
+ * middle of a switch: then it is on one task's stack and the loop says that another one runs. */
 bool find_victim(const struct overflow_trace *trace, struct overflow_victim *victim)
 {
-	struct search search = { .trace = trace, .victim = victim };
+	struct search search = { .trace = trace, .victim = victim, .is_running = true };
 	struct leave_point nowhere = { NULL, NULL };
 	tower_each(tower_of_thread(), NULL, nowhere, compare, &search);
+	search_running(&search, compare);
+	search.is_running = false;
 	if (!search.is_found && loop_current)
 		slab_each(&loop_current->tasks, search_task, &search);
-	if (!search.is_found && loop_current && loop_current->running) {
-		search.task = await_task_of(loop_current->running);
-		tower_of_task(search.task, compare_innermost, &search);
-	}
+	search_running(&search, compare_innermost);
 	return search.is_found;
 }
 

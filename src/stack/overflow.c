@@ -39,20 +39,25 @@ struct overflow_trace {
 	bool is_frame;     /* the kernel found no room for a signal's frame, and tells no address */
 };
 
-bool overflow_is_of(const struct overflow_trace *trace, const struct stack *stack)
+/* A pointer that goes astray may hit a guard as well: so the stack pointer must be there too. */
+bool overflow_is_of(const struct overflow_trace *trace, const struct stack *stack, bool is_running)
 {
-	uintptr_t low = (uintptr_t)stack->low;
+	uintptr_t low = (uintptr_t)stack->low, depth = is_running ? guard_size : REACH;
 	if (!low || trace->sp > (uintptr_t)stack->high)
 		return false;
 	if (trace->is_frame)
-		return trace->sp - low < stack_signal_frame() + INTERRUPTED_RED_ZONE || low - trace->sp < guard_size;
-	return low - 1 - trace->address < guard_size && trace->sp < low + REACH;
+		return trace->sp - low < stack_signal_frame() + INTERRUPTED_RED_ZONE || low - trace->sp < depth;
+	return low - 1 - trace->address < depth && trace->sp - (low - depth) < depth + REACH;
 }
 
 bool overflow_stepped_over(const struct overflow_trace *trace, const struct stack *stack,
-    const struct stack_pool *pool)
+    const struct stack_pool *pool, bool *beyond_guard)
 {
-	return stack->low && trace->sp < (uintptr_t)stack->low && stack_pool_contains(pool, (void *)trace->sp);
+	uintptr_t low = (uintptr_t)stack->low;
+	if (!low || trace->sp >= low)
+		return false;
+	*beyond_guard = low - 1 - trace->address >= guard_size;
+	return !*beyond_guard || stack_pool_contains(pool, (void *)trace->sp);
 }
 
 /* False if it cannot be an overflow. */
@@ -254,20 +259,23 @@ static int give_alternate(struct overflow_watch *watch)
 		return -1;
 	if (!(watch->host.ss_flags & SS_DISABLE))
 		return 0;
-	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
-	size_t size = (ALTERNATE_ROOM + stack_signal_frame() + 2 * page_size - 1) / page_size * page_size;
+	size_t page_size = (size_t)sysconf(_SC_PAGESIZE), guard = stack_guard_size();
+	size_t size = (ALTERNATE_ROOM + stack_signal_frame() + page_size - 1) / page_size * page_size + guard;
 	char *memory = system_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	if (memory == MAP_FAILED)
 		return -1;
-	stack_guard_install(memory, page_size);
-	stack_t alternate = { .ss_sp = memory + page_size, .ss_size = size - page_size };
-	if (system_sigaltstack(&alternate, NULL) < 0) {
-		system_munmap(memory, size);
-		return -1;
-	}
+	stack_t alternate = { .ss_sp = memory + guard, .ss_size = size - guard };
+	if (stack_guard_install(memory, guard) < 0 || system_sigaltstack(&alternate, NULL) < 0)
+		goto unmap;
 	watch->alternate = memory;
 	watch->alternate_size = size;
 	return 0;
+
+unmap:;
+	int err = errno;
+	system_munmap(memory, size);
+	errno = err;
+	return -1;
 }
 
 static void take_alternate(struct overflow_watch *watch)

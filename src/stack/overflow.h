@@ -31,11 +31,14 @@ struct overflow_victim {
  * middle of whatever the thread was doing: it only reads. */
 struct overflow_trace;
 typedef bool overflow_finder(const struct overflow_trace *trace, struct overflow_victim *victim);
-bool overflow_is_of(const struct overflow_trace *trace, const struct stack *stack);
-/* The stack pointer is below `stack`, among other stacks of the pool: a frame larger than the guard has
- * stepped over it. Only of a stack that the thread must be on. */
+/* `is_running`: the thread is on `stack`, as far as the loop knows. Otherwise it may be so only in the middle
+ * of a switch, which uses little of a stack; and a frame of another stack may have come down there. */
+bool overflow_is_of(const struct overflow_trace *trace, const struct stack *stack, bool is_running);
+/* A frame larger than the guard has moved the stack pointer from `stack` to below the guard, and faults in
+ * the guard all the same, or faults elsewhere and is among other stacks of the pool: then
+ * *beyond_guard. Only of a stack that the thread must be on. */
 bool overflow_stepped_over(const struct overflow_trace *trace, const struct stack *stack,
-    const struct stack_pool *pool);
+    const struct stack_pool *pool, bool *beyond_guard);
 
 /* The calling thread's share. */
 struct overflow_watch {
