@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Every stack: enumeration with hooks (scenario B19), and what sanitizers and valgrind make of stacks that
- * come and go (scenarios J1 to J4). */
+ * come and go (scenarios J1 to J3). */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -314,88 +314,6 @@ START_TEST(stacks_that_were_left_by_exit_are_clean_for_the_next)
 	run_virtual(recycle_main, &gate);
 }
 END_TEST
-
-/* ---- scenario J4: LeakSanitizer ---------------------------------------------------------------------------- */
-
-static __attribute__((noinline)) void hide(void *block)
-{
-	__asm__ volatile("" : : "r"(block) : "memory");
-}
-
-/* The only pointer to a block is a local of a parked task: an ordinary one, or one whose address is taken,
- * which lies on the fake stack. */
-static void *hold_a_block(void *arg)
-{
-	void *blocks[4] = { NULL };
-	blocks[(size_t)(uintptr_t)arg % 4] = malloc(77);
-	hide(blocks);
-	bide_sleep(BIDE_SEC);
-	free(blocks[(size_t)(uintptr_t)arg % 4]);
-	return NULL;
-}
-
-/* What calls have left below. */
-static __attribute__((noinline)) void wipe(void)
-{
-	volatile char *below = __builtin_alloca(8000);
-	for (size_t i = 0; i < 8000; i++)
-		below[i] = 0;
-}
-
-static void *drop_a_block(void *arg)
-{
-	void *volatile block = malloc(99);
-	hide(block);
-	bide_sleep(BIDE_SEC);
-	block = arg;
-	wipe();
-	bide_sleep(BIDE_SEC);
-	return NULL;
-}
-
-static void *hold_in_a_coroutine(void *arg)
-{
-	bide_coro *coro = bide_coro_new(hold_a_block, arg, 0);
-	must(bide_coro_resume(coro, NULL, NULL) == 0 && bide_coro_close(coro) == 0);
-	return NULL;
-}
-
-static void *leak_main(void *arg)
-{
-	bide_task *tasks[30];
-	(void)arg;
-	for (size_t i = 0; i < 30; i++)
-		tasks[i] = must_spawn(i % 3 ? hold_a_block : hold_in_a_coroutine, (void *)i);
-	bide_task *dropper = must_spawn(drop_a_block, NULL);
-	settle();
-	__lsan_do_recoverable_leak_check(); /* may find what the test's own tools have lost */
-	fprintf(stderr, "\n-- dropped --\n");
-	pass(BIDE_SEC + BIDE_SEC / 2);
-	__lsan_do_recoverable_leak_check();
-	for (size_t i = 0; i < 30; i++)
-		must_end_well(tasks[i]);
-	must_end_well(dropper);
-	return NULL;
-}
-
-static void check_for_leaks(void *arg)
-{
-	(void)arg;
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	bide_run(leak_main, NULL, &config, &result);
-	_exit(0); /* there is a leak, which was found already */
-}
-
-START_TEST(a_leak_check_sees_what_only_a_parked_stack_points_to)
-{
-	struct death death = death_of(check_for_leaks, NULL);
-	const char *dropped = strstr(death.text, "-- dropped --"), *found = strstr(death.text, "of 99 byte(s)");
-	ck_assert_msg(dropped && found && found > dropped, "%s", death.text);
-	ck_assert_msg(!strstr(death.text, "of 77 byte(s)"), "%s", death.text);
-}
-END_TEST
 #endif
 
 /* ---- scenarios J2 and J3: many come and go -------------------------------------------------------------------- */
@@ -483,7 +401,6 @@ int main(void)
 #ifdef ANNOTATE_ASAN
 	    TABLE(what_is_wrong_on_a_task_s_stack_is_found_and_shown, findings),
 	    TEST(stacks_that_were_left_by_exit_are_clean_for_the_next),
-	    TEST(a_leak_check_sees_what_only_a_parked_stack_points_to),
 #endif
 #ifdef ANNOTATE_TSAN
 	    TEST(a_race_between_tasks_of_two_threads_is_found),
