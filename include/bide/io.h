@@ -18,6 +18,7 @@
 #define BIDE_IO_H
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <bide/api.h>
 
@@ -34,11 +35,25 @@ BIDE_API int bide_fd_wait(int fd, int events);
 BIDE_API ssize_t bide_read(int fd, void *buf, size_t size);
 BIDE_API ssize_t bide_write(int fd, const void *buf, size_t size);
 
+/* The same with several pieces of memory, as readv(2) and writev(2). A count may also stop at the end
+ * of a piece. No pieces, or only empty ones: 0 at once.
+ * Errors: EINVAL iov is NULL, a piece that is NULL but has a size, more than IOV_MAX pieces or more
+ * than SSIZE_MAX bytes; nothing is transferred then. [S] */
+BIDE_API ssize_t bide_readv(int fd, const struct iovec *iov, int count);
+BIDE_API ssize_t bide_writev(int fd, const struct iovec *iov, int count);
+
 /* Read until `size` bytes are there or the input ends; write until all is written. They return the
  * count done, short only at the end of input; *done (may be NULL) has it also when they fail midway.
  * [S] */
 BIDE_API ssize_t bide_read_exact(int fd, void *buf, size_t size, size_t *done);
 BIDE_API ssize_t bide_write_all(int fd, const void *buf, size_t size, size_t *done);
+
+/* As sendfile(2): sends up to `count` bytes of the file `in`, from *offset, which moves on, or from the
+ * file's own position if offset is NULL. A count may be short; 0 is the end of the file. `out` may be
+ * anything: the kernel copies if it is non-blocking, as all that bide makes is, else the call does, and
+ * slower. The file is read on the spot. count 0: 0 at once.
+ * Errors: EBADF; EINVAL a negative *offset; those of sendfile(2); EPIPE nobody reads. [S] */
+BIDE_API ssize_t bide_sendfile(int out, int in, off_t *offset, size_t count);
 
 /* Closes fd. Tasks that wait on it wake with EBADF, before the number is free for the next file.
  * Never suspends, may be called from callbacks and, for descriptors no loop knows, anywhere.

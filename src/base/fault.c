@@ -76,6 +76,19 @@ size_t fault_transfer_size(enum fault_point point, size_t size)
 	return size > 0 && count_call(point, true) ? 1 : size;
 }
 
+const struct iovec *fault_cut_pieces(enum fault_point point, const struct iovec *iov, int *count,
+    struct iovec *one)
+{
+	int first = 0;
+	while (first < *count && iov[first].iov_len == 0)
+		first++;
+	if (first >= *count || !count_call(point, true))
+		return iov;
+	*one = (struct iovec){ iov[first].iov_base, 1 };
+	*count = 1;
+	return one;
+}
+
 static bool word_is(const char *name, const char *word, size_t length)
 {
 	return strlen(name) == length && memcmp(name, word, length) == 0;
@@ -99,7 +112,8 @@ static int find_error(const char *word, size_t length)
 
 static bool takes_short(int point)
 {
-	return point == FAULT_READ || point == FAULT_WRITE || point == FAULT_RECV || point == FAULT_SEND;
+	return point == FAULT_READ || point == FAULT_WRITE || point == FAULT_RECV || point == FAULT_SEND ||
+	    point == FAULT_SENDFILE;
 }
 
 /* "call:ERRNO", "call:ERRNO@N" or "call:ERRNO%N"; the end of it, or NULL if it does not parse. */

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/uio.h>
 
 #include "base/check.h"
 
@@ -22,8 +23,12 @@
 	X(EVENTFD, "eventfd")                                                                          \
 	X(FCNTL, "fcntl")                                                                              \
 	X(FSTAT, "fstat")                                                                              \
+	X(GETPEERNAME, "getpeername")                                                                  \
+	X(GETSOCKNAME, "getsockname")                                                                  \
 	X(GETSOCKOPT, "getsockopt")                                                                    \
 	X(LISTEN, "listen")                                                                            \
+	X(LSEEK, "lseek")                                                                              \
+	X(LSTAT, "lstat")                                                                              \
 	X(MADVISE, "madvise")                                                                          \
 	X(MALLOC, "malloc")                                                                            \
 	X(MMAP, "mmap")                                                                                \
@@ -34,10 +39,14 @@
 	X(READ, "read")                                                                                \
 	X(RECV, "recv")                                                                                \
 	X(SEND, "send")                                                                                \
+	X(SENDFILE, "sendfile")                                                                        \
 	X(SETSOCKOPT, "setsockopt")                                                                    \
+	X(SHUTDOWN, "shutdown")                                                                        \
 	X(SIGACTION, "sigaction")                                                                      \
 	X(SIGALTSTACK, "sigaltstack")                                                                  \
 	X(SOCKET, "socket")                                                                            \
+	X(SOCKETPAIR, "socketpair")                                                                    \
+	X(UNLINK, "unlink")                                                                            \
 	X(WRITE, "write")
 
 enum fault_point {
@@ -64,6 +73,17 @@ static inline bool fault_hits(enum fault_point point)
 
 /* The size a transfer is allowed: 1 where "short" strikes, else `size`. */
 size_t fault_transfer_size(enum fault_point point, size_t size);
+
+/* The same for a transfer of several pieces: where "short" strikes, the first byte of them alone, in
+ * *one, and *count is 1. */
+const struct iovec *fault_cut_pieces(enum fault_point point, const struct iovec *iov, int *count,
+    struct iovec *one);
+
+static inline const struct iovec *fault_transfer_pieces(enum fault_point point, const struct iovec *iov,
+    int *count, struct iovec *one)
+{
+	return fault_is_armed() ? fault_cut_pieces(point, iov, count, one) : iov;
+}
 
 /* 0, or -1 with EINVAL; see bide_fault() in bide/testing.h. */
 int fault_set(const char *spec);

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -81,6 +82,16 @@ static inline int system_fcntl(int fd, int command, int arg)
 	return SYSTEM_CALL(FAULT_FCNTL, fcntl(fd, command, arg));
 }
 
+static inline int system_lstat(const char *path, struct stat *status)
+{
+	return SYSTEM_CALL(FAULT_LSTAT, lstat(path, status));
+}
+
+static inline int system_unlink(const char *path)
+{
+	return SYSTEM_CALL(FAULT_UNLINK, unlink(path));
+}
+
 static inline int system_fstat(int fd, struct stat *status)
 {
 	return SYSTEM_CALL(FAULT_FSTAT, fstat(fd, status));
@@ -101,13 +112,41 @@ static inline ssize_t system_write(int fd, const void *buf, size_t size)
 	return SYSTEM_CALL(FAULT_WRITE, write(fd, buf, fault_transfer_size(FAULT_WRITE, size)));
 }
 
+static inline ssize_t system_pread(int fd, void *buf, size_t size, off_t offset)
+{
+	return SYSTEM_CALL(FAULT_READ, pread(fd, buf, fault_transfer_size(FAULT_READ, size), offset));
+}
+
+static inline off_t system_lseek(int fd, off_t offset, int whence)
+{
+	return SYSTEM_CALL(FAULT_LSEEK, lseek(fd, offset, whence));
+}
+
+static inline ssize_t system_readv(int fd, const struct iovec *iov, int count)
+{
+	struct iovec one;
+	iov = fault_transfer_pieces(FAULT_READ, iov, &count, &one);
+	return SYSTEM_CALL(FAULT_READ, readv(fd, iov, count));
+}
+
+static inline ssize_t system_writev(int fd, const struct iovec *iov, int count)
+{
+	struct iovec one;
+	iov = fault_transfer_pieces(FAULT_WRITE, iov, &count, &one);
+	return SYSTEM_CALL(FAULT_WRITE, writev(fd, iov, count));
+}
+
 static inline ssize_t system_preadv2(int fd, const struct iovec *iov, int count, int flags)
 {
+	struct iovec one;
+	iov = fault_transfer_pieces(FAULT_READ, iov, &count, &one);
 	return SYSTEM_CALL(FAULT_READ, preadv2(fd, iov, count, -1, flags));
 }
 
 static inline ssize_t system_pwritev2(int fd, const struct iovec *iov, int count, int flags)
 {
+	struct iovec one;
+	iov = fault_transfer_pieces(FAULT_WRITE, iov, &count, &one);
 	return SYSTEM_CALL(FAULT_WRITE, pwritev2(fd, iov, count, -1, flags));
 }
 
@@ -121,9 +160,86 @@ static inline ssize_t system_send(int fd, const void *buf, size_t size, int flag
 	return SYSTEM_CALL(FAULT_SEND, send(fd, buf, fault_transfer_size(FAULT_SEND, size), flags));
 }
 
+static inline ssize_t system_recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *address,
+    socklen_t *length)
+{
+	size = fault_transfer_size(FAULT_RECV, size);
+	return SYSTEM_CALL(FAULT_RECV, recvfrom(fd, buf, size, flags, address, length));
+}
+
+static inline ssize_t system_sendto(int fd, const void *buf, size_t size, int flags,
+    const struct sockaddr *address, socklen_t length)
+{
+	size = fault_transfer_size(FAULT_SEND, size);
+	return SYSTEM_CALL(FAULT_SEND, sendto(fd, buf, size, flags, address, length));
+}
+
+static inline int system_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	count = (unsigned)fault_transfer_size(FAULT_RECV, count);
+	return SYSTEM_CALL(FAULT_RECV, recvmmsg(fd, messages, count, flags, NULL));
+}
+
+static inline int system_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	count = (unsigned)fault_transfer_size(FAULT_SEND, count);
+	return SYSTEM_CALL(FAULT_SEND, sendmmsg(fd, messages, count, flags));
+}
+
+static inline ssize_t system_sendfile(int out, int in, off_t *offset, size_t size)
+{
+	size = fault_transfer_size(FAULT_SENDFILE, size);
+	return SYSTEM_CALL(FAULT_SENDFILE, sendfile(out, in, offset, size));
+}
+
+/* Where "short" strikes, a message has room for one byte, or is one byte, during the call. */
+static inline ssize_t system_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	struct iovec one, *iov = message->msg_iov;
+	size_t iov_count = message->msg_iovlen;
+	int count = (int)iov_count;
+	message->msg_iov = (struct iovec *)(uintptr_t)fault_transfer_pieces(FAULT_RECV, iov, &count, &one);
+	message->msg_iovlen = (size_t)count;
+	ssize_t result = SYSTEM_CALL(FAULT_RECV, recvmsg(fd, message, flags));
+	message->msg_iov = iov;
+	message->msg_iovlen = iov_count;
+	return result;
+}
+
+static inline ssize_t system_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	struct iovec one;
+	struct msghdr sent = *message;
+	int count = (int)sent.msg_iovlen;
+	sent.msg_iov = (struct iovec *)(uintptr_t)fault_transfer_pieces(FAULT_SEND, sent.msg_iov, &count, &one);
+	sent.msg_iovlen = (size_t)count;
+	return SYSTEM_CALL(FAULT_SEND, sendmsg(fd, &sent, flags));
+}
+
 static inline int system_socket(int domain, int type, int protocol)
 {
 	return SYSTEM_CALL(FAULT_SOCKET, socket(domain, type, protocol));
+}
+
+static inline int system_socketpair(int domain, int type, int protocol, int fds[2])
+{
+	type |= SOCK_NONBLOCK | SOCK_CLOEXEC;
+	return SYSTEM_CALL(FAULT_SOCKETPAIR, socketpair(domain, type, protocol, fds));
+}
+
+static inline int system_shutdown(int fd, int how)
+{
+	return SYSTEM_CALL(FAULT_SHUTDOWN, shutdown(fd, how));
+}
+
+static inline int system_getsockname(int fd, struct sockaddr *address, socklen_t *length)
+{
+	return SYSTEM_CALL(FAULT_GETSOCKNAME, getsockname(fd, address, length));
+}
+
+static inline int system_getpeername(int fd, struct sockaddr *address, socklen_t *length)
+{
+	return SYSTEM_CALL(FAULT_GETPEERNAME, getpeername(fd, address, length));
 }
 
 static inline int system_bind(int fd, const struct sockaddr *address, socklen_t length)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * bide_sendfile(): by the kernel where the receiver is non-blocking, by copying where it is not. Statement
+ * 169, scenarios F15, F16. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runs.h"
+#include "sockets.h"
+#include "suite.h"
+
+#define SIZE 700000
+
+static int make_file(size_t size)
+{
+	static unsigned char bytes[SIZE];
+	char path[] = "/tmp/bide-test-XXXXXX";
+	int fd = mkstemp(path);
+	pattern_fill(3, 0, bytes, size);
+	must(fd >= 0 && unlink(path) == 0);
+	must_write(fd, bytes, size);
+	must(lseek(fd, 0, SEEK_SET) == 0);
+	return fd;
+}
+
+/* ---- every kind -------------------------------------------------------------------------------------------- */
+
+struct sending {
+	int out, in;
+	bool is_nonblocking, has_offset;
+	size_t start;
+};
+
+static void *send_all(void *arg)
+{
+	const struct sending *sending = arg;
+	off_t offset = (off_t)sending->start;
+	ssize_t count;
+	must(lseek(sending->in, sending->has_offset ? 5 : offset, SEEK_SET) >= 0);
+	for (size_t done = sending->start;; done += (size_t)count) {
+		count = bide_sendfile(sending->out, sending->in, sending->has_offset ? &offset : NULL, SIZE);
+		must_msg(count >= 0, "%s", strerror(errno));
+		must(lseek(sending->in, 0, SEEK_CUR) == (sending->has_offset ? 5 : (off_t)done + count));
+		must(!sending->has_offset || offset == (off_t)done + count);
+		if (count == 0)
+			break;
+	}
+	must(is_nonblocking(sending->out) == sending->is_nonblocking && bide_close(sending->out) == 0);
+	return NULL;
+}
+
+struct case_ {
+	const struct fd_kind *kind;
+	bool is_nonblocking, has_offset;
+};
+
+static void *file_to_peer(void *arg)
+{
+	const struct case_ *c = arg;
+	unsigned char bytes[10000];
+	struct heartbeat heartbeat;
+	int fds[2], in = make_file(SIZE);
+	c->kind->make(fds);
+	set_nonblocking(fds[1], c->is_nonblocking);
+	struct sending sending = { fds[1], in, c->is_nonblocking, c->has_offset, 1234 };
+	bide_task *sender = must_spawn(send_all, &sending);
+	heartbeat_start(&heartbeat, BIDE_MSEC);
+	while (heartbeat.beats < 5) /* it waits for a peer that does not read, and alone */
+		must(bide_sleep(BIDE_MSEC) == 0);
+	heartbeat_stop(&heartbeat);
+	for (size_t done = sending.start; done < SIZE;) {
+		ssize_t count = bide_read(fds[0], bytes, sizeof bytes);
+		must(count > 0);
+		pattern_check(3, done, bytes, (size_t)count);
+		done += (size_t)count;
+	}
+	must(bide_read(fds[0], bytes, 1) == 0);
+	must_end_well(sender);
+	must(bide_close(fds[0]) == 0 && bide_close(in) == 0);
+	return NULL;
+}
+
+#define STREAMS 5
+
+/* Scenario F15: the flags of the receiver are left as they are, and a blocking one blocks nobody else. */
+START_TEST(a_file_arrives_whole_at_any_stream)
+{
+	struct case_ c = { kind_with(STREAM, _i / 4), _i & 1, _i & 2 };
+	run_real(file_to_peer, &c);
+}
+END_TEST
+
+START_TEST(a_file_arrives_whole_whatever_is_interrupted_or_short)
+{
+	struct case_ c = { kind_with(STREAM, _i / 4), _i & 1, _i & 2 };
+	if (c.kind->traits & TCP) /* their time is better spent on others */
+		return;
+	ck_assert_int_eq(bide_fault("sendfile:short%2,send:short%2,write:short%2"), 0);
+	run_real(file_to_peer, &c);
+	ck_assert_int_eq(bide_fault("sendfile:EINTR%2,send:EINTR%2,write:EINTR%2,read:short%7"), 0);
+	run_real(file_to_peer, &c);
+	ck_assert_int_eq(bide_fault(NULL), 0);
+}
+END_TEST
+
+static void *file_to_file(void *arg)
+{
+	static unsigned char bytes[SIZE];
+	int in = make_file(SIZE), out = make_file(0);
+	ssize_t count;
+	size_t done = 0;
+	(void)arg;
+	while ((count = bide_sendfile(out, in, NULL, SIZE)) > 0)
+		done += (size_t)count;
+	must(count == 0 && done == SIZE && pread(out, bytes, SIZE, 0) == SIZE);
+	pattern_check(3, 0, bytes, SIZE);
+	must(bide_close(in) == 0 && bide_close(out) == 0);
+	return NULL;
+}
+
+START_TEST(a_file_is_copied_to_another)
+{
+	run_real(file_to_file, NULL);
+}
+END_TEST
+
+/* ---- nobody reads ------------------------------------------------------------------------------------------- */
+
+static void *to_nobody(void *arg)
+{
+	const struct case_ *c = arg;
+	int fds[2], in = make_file(100);
+	off_t offset = 0;
+	c->kind->make(fds);
+	set_nonblocking(fds[1], c->is_nonblocking);
+	if (c->kind->traits & TCP)
+		reset_connection(fds[0]);
+	must(close(fds[0]) == 0);
+	ssize_t count = bide_sendfile(fds[1], in, &offset, 100);
+	must(count < 0 && (errno == EPIPE || errno == ECONNRESET) && offset == 0);
+	ck_fails(bide_sendfile(fds[1], in, &offset, 100), EPIPE);
+	must(bide_close(fds[1]) == 0 && bide_close(in) == 0);
+	return NULL;
+}
+
+/* Statement 169, scenario F16. */
+START_TEST(a_file_to_nobody_is_epipe_and_no_signal)
+{
+	struct sigaction action;
+	sigset_t mask;
+	struct case_ c = { kind_with(STREAM, _i / 2), _i & 1, true };
+	run_real(to_nobody, &c);
+	ck_assert(sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL);
+	ck_assert(sigprocmask(SIG_SETMASK, NULL, &mask) == 0 && !sigismember(&mask, SIGPIPE));
+}
+END_TEST
+
+/* ---- bad input ------------------------------------------------------------------------------------------------ */
+
+static void *refusals(void *arg)
+{
+	int fds[2], pipe_fds[2], in = make_file(10);
+	off_t negative = -1, beyond = 50, none = 0;
+	(void)arg;
+	make_unix(fds);
+	make_pipe(pipe_fds);
+	for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
+		set_nonblocking(fds[1], nonblocking);
+		ck_fails(bide_sendfile(fds[1], -1, NULL, 1), EBADF);
+		ck_fails(bide_sendfile(-1, in, NULL, 1), EBADF);
+		ck_fails(bide_sendfile(fds[1], 99999, NULL, 1), EBADF);
+		ck_fails(bide_sendfile(fds[1], in, &negative, 1), EINVAL);
+		must(bide_sendfile(fds[1], in, &beyond, 1) == 0 && beyond == 50);
+		must(bide_sendfile(fds[1], in, &none, 0) == 0 && none == 0);
+		must(bide_sendfile(fds[1], pipe_fds[0], &none, 1) < 0); /* no file: the errno is the system's */
+		must(bide_sendfile(fds[1], pipe_fds[0], NULL, 1) < 0);
+	}
+	must(bytes_waiting(fds[0]) == 0 && lseek(in, 0, SEEK_CUR) == 0);
+	must(bide_fault("fcntl:EIO@1") == 0);
+	ck_fails(bide_sendfile(fds[1], in, NULL, 1), EIO);
+	must(bide_fault("lseek:EIO@1") == 0);
+	set_nonblocking(fds[1], false);
+	ck_fails(bide_sendfile(fds[1], in, NULL, 1), EIO);
+	must(bide_fault("read:EIO@1") == 0);
+	ck_fails(bide_sendfile(fds[1], in, NULL, 1), EIO);
+	must(bide_fault(NULL) == 0 && bytes_waiting(fds[0]) == 0 && lseek(in, 0, SEEK_CUR) == 0);
+	close_pair(fds);
+	close_pair(pipe_fds);
+	must(bide_close(in) == 0);
+	return NULL;
+}
+
+START_TEST(bad_input_is_answered_and_nothing_is_sent)
+{
+	run_real(refusals, NULL);
+}
+END_TEST
+
+int main(void)
+{
+	return SUITE("io_sendfile", LOOP(a_file_arrives_whole_at_any_stream, 0, 4 * STREAMS),
+	    LOOP(a_file_arrives_whole_whatever_is_interrupted_or_short, 0, 4 * STREAMS), TEST(a_file_is_copied_to_another),
+	    LOOP(a_file_to_nobody_is_epipe_and_no_signal, 0, 2 * STREAMS), TEST(bad_input_is_answered_and_nothing_is_sent));
+}
