@@ -7,13 +7,45 @@
 #include <sys/types.h>
 
 #include <bide/api.h>
+#include <bide/time.h>
 
 BIDE_BEGIN
 
-/* As recv(2) and send(2). MSG_DONTWAIT is allowed and then EAGAIN reaches the caller; MSG_NOSIGNAL
- * is always added. MSG_WAITALL is not supported: EINVAL; use bide_read_exact(). [S] */
+/* MESSAGES. As recv(2), send(2) and their relatives, with their flags, but:
+ * MSG_DONTWAIT is allowed and then EAGAIN reaches the caller. MSG_NOSIGNAL is always added.
+ * MSG_WAITALL is not supported: EINVAL; use bide_read_exact().
+ * Errors of all: EINVAL NULL where there must be something (memory with a size, a message, the length of
+ * an address). [S] */
 BIDE_API ssize_t bide_recv(int fd, void *buf, size_t size, int flags);
 BIDE_API ssize_t bide_send(int fd, const void *buf, size_t size, int flags);
+
+/* As recvfrom(2) and sendto(2); address may be NULL. */
+BIDE_API ssize_t bide_recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *address,
+    socklen_t *length);
+BIDE_API ssize_t bide_sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *address,
+    socklen_t length);
+
+/* As recvmsg(2) and sendmsg(2). Descriptors that come with a message are close-on-exec; they are the
+ * caller's, also when MSG_CTRUNC tells that there were more. */
+BIDE_API ssize_t bide_recvmsg(int fd, struct msghdr *message, int flags);
+BIDE_API ssize_t bide_sendmsg(int fd, const struct msghdr *message, int flags);
+
+/* As recvmmsg(2) and sendmmsg(2): up to `count` messages in one system call. They wait for the first one
+ * only: returned is how many there were, or how many there was room for. `struct mmsghdr` needs
+ * _GNU_SOURCE. */
+struct mmsghdr;
+BIDE_API int bide_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+BIDE_API int bide_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+
+/* PASSING DESCRIPTORS over a unix socket. send_fd sends fd with one byte; the sender's own descriptor stays
+ * open, and may be closed at once. recv_fd takes what send_fd has sent, and returns a new descriptor,
+ * close-on-exec, to be closed with bide_close(); its file status flags are those of the sender's, which it
+ * shares. Descriptors that come beside the first one are closed.
+ * 0, and the descriptor. Errors, besides those of sendmsg(2) and recvmsg(2): EBADF fd is not open;
+ * EPIPE the peer has closed; ENOMSG a byte came without a descriptor, and is gone; EMFILE one came,
+ * and is gone, since this process may have no more. [S] */
+BIDE_API int bide_send_fd(int socket, int fd);
+BIDE_API int bide_recv_fd(int socket);
 
 /* As accept4(2): the new socket is non-blocking and close-on-exec. A connection that was aborted
  * before it was accepted is skipped. At the descriptor limit it fails with EMFILE or ENFILE, and the
@@ -24,21 +56,72 @@ BIDE_API int bide_accept(int fd, struct sockaddr *address, socklen_t *length);
  * After ECANCELED the attempt may still go on inside the kernel: close the socket. [S] */
 BIDE_API int bide_connect(int fd, const struct sockaddr *address, socklen_t length);
 
-/* Makes a socket and connects it to `address`, or binds it there and listens; both return the
- * descriptor, non-blocking and close-on-exec, to be closed with bide_close().
- *     net "tcp" "tcp4" "tcp6"   "127.0.0.1:80", "[::1]:80", ":80" (listen: every IPv4 address, with "tcp6"
- *                               every address; dial:
- *                               this host), "localhost:80"; port 0 lets the kernel choose.
- *                               TCP_NODELAY is set, also for the sockets that a listener accepts;
- *                               listeners have SO_REUSEADDR
+/* As socketpair(2); both are non-blocking and close-on-exec. Errors: EINVAL fds is NULL; those of
+ * socketpair(2). Never suspends, may be called anywhere. */
+BIDE_API int bide_socketpair(int domain, int type, int protocol, int fds[2]);
+
+/* As shutdown(2): SHUT_WR tells the peer that no more will come, while it may still send. Tasks that
+ * wait in the direction that ends are woken. Never suspends, may be called anywhere. */
+BIDE_API int bide_shutdown(int fd, int how);
+
+/* Who made the other end of a unix stream connection: as it was when that connected, listened or made the
+ * pair. Each of the three may be NULL. Errors: ENOTCONN no unix connection; those of getsockopt(2).
+ * Never suspends, may be called anywhere. */
+BIDE_API int bide_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid);
+
+/* ADDRESSES as text: net and address, as bide_dial() and bide_listen() take them.
+ *     net "tcp" "tcp4" "tcp6"   "127.0.0.1:80", "[::1]:80", "localhost:80"; ":80" is this host to dial, and to
+ *         "udp" "udp4" "udp6"   listen every IPv4 address, every IPv6 address with "tcp6" and "udp6".
+ *                               To listen, port 0 lets the kernel choose
  *     net "unix"                a path, or "@name" for Linux's abstract names
- * Host names other than localhost need a resolver and are refused for now: ENOTSUP.
- * backlog: at most so many connections wait to be accepted; <= 0: the system's greatest.
+ * Host names other than localhost need a resolver and are refused for now: ENOTSUP. */
+
+/* Makes a socket and connects it; returns it, non-blocking and close-on-exec, to be closed with
+ * bide_close(). With "tcp" TCP_NODELAY is set. With "udp" the address is the one that bide_send() sends
+ * to and bide_recv() hears from.
+ * A host with several addresses ("localhost" has [::1] and 127.0.0.1) is tried at all of them, IPv6 and IPv4 in
+ * turn: the next one after 250 ms, or when one fails, and the first that connects wins (RFC 8305). The
+ * others' sockets are closed. It fails with the errno of the last one to fail. Not so for "udp", where
+ * nothing tells that an address does not answer: the first one is taken.
  * Errors: EINVAL NULL, or a malformed address; EAFNOSUPPORT unknown net, or an address of the wrong
- * family; ENAMETOOLONG a unix path too long; those of socket(2), connect(2), bind(2), listen(2).
- * bide_dial is [S]; bide_listen never suspends and may be called anywhere. */
+ * family; ENAMETOOLONG a unix path or a name too long; those of socket(2) and connect(2). [S] */
 BIDE_API int bide_dial(const char *net, const char *address);
+
+/* Makes a socket, binds it and listens, or for "udp" binds it; returns it as bide_dial() does. backlog: at
+ * most so many connections wait to be accepted; <= 0: the system's greatest. Listeners of "tcp" have
+ * SO_REUSEADDR, and they and the sockets they accept TCP_NODELAY.
+ * A unix path that is taken is removed first if it is a socket that no process has any more, since its
+ * server has died; else EADDRINUSE. A server that lives notices nothing. Closing the socket leaves the
+ * path.
+ * Errors: as bide_dial(); those of bind(2) and listen(2). Never suspends, may be called anywhere. */
 BIDE_API int bide_listen(const char *net, const char *address, int backlog);
+
+/* bide_listen_opts.flags */
+#define BIDE_LISTEN_REUSEPORT 0x1u    /* several sockets, of threads or processes, share the port: the kernel
+                                         spreads connections, or datagrams, over them */
+#define BIDE_LISTEN_NO_REUSEADDR 0x2u /* not while connections of an earlier server linger on the port */
+#define BIDE_LISTEN_DELAY 0x4u        /* without TCP_NODELAY */
+
+typedef struct bide_listen_opts {
+	size_t size;    /* sizeof(bide_listen_opts) */
+	int backlog;    /* as of bide_listen() */
+	unsigned flags; /* BIDE_LISTEN_ ... */
+} bide_listen_opts;
+
+#define BIDE_LISTEN_OPTS_INIT { sizeof(bide_listen_opts), 0, 0 }
+
+/* The same with options; opts may be NULL. Errors also: EINVAL a wrong size, unknown flags. */
+BIDE_API int bide_listen_with(const char *net, const char *address, const bide_listen_opts *opts);
+
+#define BIDE_ADDRESS_MAX 128 /* enough for the text of any address */
+
+/* The text of the socket's own address, of its peer's, and of any address, in the form above. A unix socket
+ * without a name has "". 0, or -1. Errors: ENOSPC it does not fit into `size` bytes, and is cut;
+ * EAFNOSUPPORT neither internet nor unix; EINVAL NULL; those of getsockname(2) and getpeername(2).
+ * They never suspend, and may be called anywhere. */
+BIDE_API int bide_local_address(int fd, char *text, size_t size);
+BIDE_API int bide_peer_address(int fd, char *text, size_t size);
+BIDE_API int bide_address_text(const struct sockaddr *address, socklen_t length, char *text, size_t size);
 
 BIDE_END
 

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT
- * Layer io: dial and listen: addresses as text. */
+ * Layer io: addresses and their text. See address.h. */
+#include "io/address.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
-#include <bide/io.h>
 #include <bide/net.h>
 
 #include "base/fail.h"
-#include "base/system.h"
-#include "io/call.h"
+#include "io/resolve.h"
 
-struct address {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-		struct sockaddr_un path;
-	} socket;
-	socklen_t length;
-	bool is_v6_only; /* leaves the port to v4 listeners */
+static const struct net nets[] = {
+	{ "tcp", AF_UNSPEC, SOCK_STREAM }, { "tcp4", AF_INET, SOCK_STREAM }, { "tcp6", AF_INET6, SOCK_STREAM },
+	{ "udp", AF_UNSPEC, SOCK_DGRAM }, { "udp4", AF_INET, SOCK_DGRAM }, { "udp6", AF_INET6, SOCK_DGRAM },
+	{ "unix", AF_UNIX, SOCK_STREAM },
 };
 
-/* ---- parsing ------------------------------------------------------------------------------------ */
+const struct net *net_find(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof nets / sizeof *nets; i++)
+		if (strcmp(nets[i].name, name) == 0)
+			return &nets[i];
+	errno = name ? EAFNOSUPPORT : EINVAL;
+	return NULL;
+}
+
+/* ---- from text ---------------------------------------------------------------------------------- */
 
 static int parse_port(const char *text, in_port_t *port)
 {
@@ -41,20 +43,17 @@ static int parse_port(const char *text, in_port_t *port)
 	return 0;
 }
 
-static void set_v4(struct address *address, in_addr_t host, in_port_t port)
+void address_set_v4(struct address *address, in_addr_t host, in_port_t port)
 {
 	address->length = sizeof address->socket.v4;
-	address->socket.v4.sin_family = AF_INET;
-	address->socket.v4.sin_addr.s_addr = host;
-	address->socket.v4.sin_port = port;
+	address->socket.v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = port, .sin_addr = { host } };
 }
 
-static void set_v6(struct address *address, const struct in6_addr *host, in_port_t port)
+void address_set_v6(struct address *address, const struct in6_addr *host, in_port_t port)
 {
 	address->length = sizeof address->socket.v6;
-	address->socket.v6.sin6_family = AF_INET6;
-	address->socket.v6.sin6_addr = *host;
-	address->socket.v6.sin6_port = port;
+	address->socket.v6 =
+	    (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *host };
 }
 
 /* What stands between brackets. */
@@ -68,52 +67,76 @@ static int parse_v6(struct address *address, const char *text, size_t length, in
 	host[length] = '\0';
 	if (inet_pton(AF_INET6, host, &v6) != 1)
 		return fail_with(EINVAL);
-	set_v6(address, &v6, port);
-	return 0;
+	address_set_v6(address, &v6, port);
+	return 1;
 }
 
-/* An empty host is every address, to listen on, or this host, to dial. */
-static int parse_host(struct address *address, int family, const char *text, size_t length,
+/* Every address, or this host. */
+static int set_local(struct address *addresses, const struct net *net, in_port_t port, bool is_every)
+{
+	const struct in6_addr *v6 = is_every ? &in6addr_any : &in6addr_loopback;
+	if (net->family == AF_INET6) {
+		address_set_v6(&addresses[0], v6, port);
+		return 1;
+	}
+	address_set_v4(&addresses[0], htonl(is_every ? INADDR_ANY : INADDR_LOOPBACK), port);
+	return 1;
+}
+
+/* To dial: it has both families, v6 first (RFC 6724). But for datagrams, where nothing tells that the
+ * other one is meant. */
+static int set_this_host(struct address *addresses, const struct net *net, in_port_t port)
+{
+	if (net->family != AF_UNSPEC || net->type == SOCK_DGRAM)
+		return set_local(addresses, net, port, false);
+	address_set_v6(&addresses[0], &in6addr_loopback, port);
+	address_set_v4(&addresses[1], htonl(INADDR_LOOPBACK), port);
+	return 2;
+}
+
+#define NAME_MAX_LENGTH 253 /* RFC 1035, as text */
+
+static int parse_host(struct address *addresses, const struct net *net, const char *text, size_t length,
     in_port_t port, bool to_listen)
 {
-	char host[INET_ADDRSTRLEN];
-	bool is_every = length == 0 && to_listen;
-	struct in_addr v4 = { htonl(is_every ? INADDR_ANY : INADDR_LOOPBACK) };
+	char host[NAME_MAX_LENGTH + 1];
+	struct in_addr v4;
 	if (memchr(text, ':', length) || memchr(text, '[', length) || memchr(text, ']', length))
 		return fail_with(EINVAL);
-	if (length >= sizeof host)
-		return fail_with(ENOTSUP);
+	if (length > NAME_MAX_LENGTH)
+		return fail_with(ENAMETOOLONG);
 	memcpy(host, text, length);
 	host[length] = '\0';
 	bool is_local = length == 0 || strcmp(host, "localhost") == 0;
-	if (!is_local && inet_pton(AF_INET, host, &v4) != 1)
-		return fail_with(ENOTSUP);
-	if (is_local && family == AF_INET6)
-		set_v6(address, is_every ? &in6addr_any : &in6addr_loopback, port);
-	else
-		set_v4(address, v4.s_addr, port);
-	return 0;
+	if (is_local && to_listen)
+		return set_local(addresses, net, port, length == 0);
+	if (is_local)
+		return set_this_host(addresses, net, port);
+	if (inet_pton(AF_INET, host, &v4) == 1) {
+		address_set_v4(addresses, v4.s_addr, port);
+		return 1;
+	}
+	return to_listen ? fail_with(ENOTSUP) : resolve_name(addresses, ADDRESSES_MAX, net, host, port);
 }
 
-static int parse_tcp(struct address *address, int family, const char *text, bool to_listen)
+static int parse_internet(struct address *addresses, const struct net *net, const char *text, bool to_listen)
 {
 	const char *colon = strrchr(text, ':');
 	in_port_t port = 0;
-	int result;
+	int count;
 	if (!colon)
 		return fail_with(EINVAL);
 	if (parse_port(colon + 1, &port) < 0)
 		return -1;
 	if (text[0] != '[')
-		result = parse_host(address, family, text, (size_t)(colon - text), port, to_listen);
+		count = parse_host(addresses, net, text, (size_t)(colon - text), port, to_listen);
 	else if (colon[-1] != ']')
-		result = fail_with(EINVAL);
+		count = fail_with(EINVAL);
 	else
-		result = parse_v6(address, text + 1, (size_t)(colon - text) - 2, port);
-	if (result < 0)
-		return -1;
-	bool is_of_family = family == AF_UNSPEC || address->socket.any.sa_family == family;
-	return is_of_family ? 0 : fail_with(EAFNOSUPPORT);
+		count = parse_v6(addresses, text + 1, (size_t)(colon - text) - 2, port);
+	if (count > 0 && net->family != AF_UNSPEC && addresses->socket.any.sa_family != net->family)
+		return fail_with(EAFNOSUPPORT);
+	return count;
 }
 
 static int parse_unix(struct address *address, const char *path)
@@ -130,99 +153,55 @@ static int parse_unix(struct address *address, const char *path)
 		address->socket.path.sun_path[0] = '\0';
 		address->length--; /* an abstract name has no terminator */
 	}
-	return 0;
+	return 1;
 }
 
-static int parse(struct address *address, const char *net, const char *text, bool to_listen)
+int address_resolve(struct address *addresses, const struct net *net, const char *text, bool to_listen)
 {
-	*address = (struct address){ .length = 0 };
-	if (!net || !text)
+	int count = net->family == AF_UNIX ? parse_unix(addresses, text)
+	                                   : parse_internet(addresses, net, text, to_listen);
+	for (int i = 0; i < count; i++)
+		addresses[i].type = net->type;
+	return count;
+}
+
+/* ---- to text ------------------------------------------------------------------------------------ */
+
+/* 0 if all of it is there. */
+static int check_room(int length, size_t size)
+{
+	return length >= 0 && (size_t)length < size ? 0 : fail_with(ENOSPC);
+}
+
+static int text_of_internet(const void *host, int family, in_port_t port, char *text, size_t size)
+{
+	char name[INET6_ADDRSTRLEN];
+	const char *format = family == AF_INET6 ? "[%s]:%d" : "%s:%d";
+	inet_ntop(family, host, name, sizeof name);
+	return check_room(snprintf(text, size, format, name, ntohs(port)), size);
+}
+
+/* An abstract name begins with a NUL, which stands as '@'. A socket may have no name. */
+static int text_of_unix(const struct sockaddr_un *address, socklen_t length, char *text, size_t size)
+{
+	size_t offset = offsetof(struct sockaddr_un, sun_path);
+	size_t room = length > offset ? length - offset : 0;
+	bool is_abstract = room > 0 && !address->sun_path[0];
+	int count = (int)(is_abstract ? room - 1 : strnlen(address->sun_path, room));
+	return check_room(snprintf(text, size, "%s%.*s", is_abstract ? "@" : "", count,
+	    address->sun_path + is_abstract), size);
+}
+
+int bide_address_text(const struct sockaddr *address, socklen_t length, char *text, size_t size)
+{
+	const struct address *any = (const void *)address;
+	if (!address || length < sizeof address->sa_family || (!text && size > 0))
 		return fail_with(EINVAL);
-	if (strcmp(net, "tcp") == 0)
-		return parse_tcp(address, AF_UNSPEC, text, to_listen);
-	if (strcmp(net, "tcp4") == 0)
-		return parse_tcp(address, AF_INET, text, to_listen);
-	if (strcmp(net, "tcp6") == 0) {
-		address->is_v6_only = true;
-		return parse_tcp(address, AF_INET6, text, to_listen);
-	}
-	if (strcmp(net, "unix") == 0)
-		return parse_unix(address, text);
+	if (address->sa_family == AF_UNIX)
+		return text_of_unix(&any->socket.path, length, text, size);
+	if (address->sa_family == AF_INET && length >= sizeof any->socket.v4)
+		return text_of_internet(&any->socket.v4.sin_addr, AF_INET, any->socket.v4.sin_port, text, size);
+	if (address->sa_family == AF_INET6 && length >= sizeof any->socket.v6)
+		return text_of_internet(&any->socket.v6.sin6_addr, AF_INET6, any->socket.v6.sin6_port, text, size);
 	return fail_with(EAFNOSUPPORT);
-}
-
-/* ---- sockets ------------------------------------------------------------------------------------ */
-
-static bool is_tcp(const struct address *address)
-{
-	return address->socket.any.sa_family != AF_UNIX;
-}
-
-static int open_socket(const struct address *address)
-{
-	int fd = system_socket(address->socket.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && loop_current)
-		descriptor_fresh(loop_current, fd, DESCRIPTOR_SOCKET, is_tcp(address));
-	return fd;
-}
-
-static int close_after_failure(int fd)
-{
-	int saved = errno;
-	bide_close(fd);
-	return fail_with(saved);
-}
-
-/* What bind() made in the file system. */
-static void remove_path(const struct address *address)
-{
-	const struct sockaddr_un *unix_address = &address->socket.path;
-	if (!is_tcp(address) && unix_address->sun_path[0])
-		unlink(unix_address->sun_path);
-}
-
-static int switch_on(int fd, int level, int option)
-{
-	int on = 1;
-	return system_setsockopt(fd, level, option, &on, sizeof on);
-}
-
-int bide_dial(const char *net, const char *text)
-{
-	struct address address;
-	if (!task_current())
-		return fail_with(EPERM);
-	if (parse(&address, net, text, false) < 0 || !checkpoint())
-		return -1;
-	int fd = open_socket(&address);
-	if (fd < 0)
-		return -1;
-	if ((is_tcp(&address) && switch_on(fd, IPPROTO_TCP, TCP_NODELAY) < 0) ||
-	    bide_connect(fd, &address.socket.any, address.length) < 0)
-		return close_after_failure(fd);
-	return fd;
-}
-
-int bide_listen(const char *net, const char *text, int backlog)
-{
-	struct address address;
-	if (parse(&address, net, text, true) < 0)
-		return -1;
-	int fd = open_socket(&address);
-	if (fd < 0)
-		return -1;
-	if (is_tcp(&address) && (switch_on(fd, SOL_SOCKET, SO_REUSEADDR) < 0 ||
-	    switch_on(fd, IPPROTO_TCP, TCP_NODELAY) < 0))
-		return close_after_failure(fd);
-	if (address.is_v6_only && switch_on(fd, IPPROTO_IPV6, IPV6_V6ONLY) < 0)
-		return close_after_failure(fd);
-	if (system_bind(fd, &address.socket.any, address.length) < 0)
-		return close_after_failure(fd);
-	if (system_listen(fd, backlog > 0 ? backlog : INT32_MAX) < 0) {
-		int saved = errno;
-		remove_path(&address);
-		errno = saved;
-		return close_after_failure(fd);
-	}
-	return fd;
 }

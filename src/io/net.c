@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Layer io: sockets: recv, send, accept, connect. */
+ * Layer io: connections: accept, connect. */
 #include <bide/net.h>
 
 #include <errno.h>
@@ -11,68 +11,6 @@
 #include "base/fail.h"
 #include "base/system.h"
 #include "io/call.h"
-
-/* ---- recv and send ------------------------------------------------------------------------------ */
-
-static int check_transfer(const void *buf, size_t size, int flags)
-{
-	if ((!buf && size > 0) || (flags & MSG_WAITALL))
-		return fail_with(EINVAL);
-	return 0;
-}
-
-/* Urgent data and the error queue are beside the input: that they are empty says nothing of it, and
- * who waits for them stands in no line. */
-static ssize_t recv_aside(struct io_call *call, void *buf, size_t size, int flags)
-{
-	uint32_t events = flags & MSG_OOB ? POLLER_PRI : 0;
-	for (;;) {
-		if (!io_is_open(call))
-			return -1;
-		ssize_t count = system_recv(call->fd, buf, size, flags | MSG_DONTWAIT);
-		if (count >= 0 || (errno != EAGAIN && errno != EINTR) || (errno == EAGAIN && call->never_waits))
-			return count;
-		if (errno == EAGAIN && io_observe(call, events) < 0)
-			return -1;
-	}
-}
-
-static ssize_t recv_in_line(struct io_call *call, void *buf, size_t size, int flags)
-{
-	ssize_t count;
-	do
-		count = io_ready(call) ? system_recv(call->fd, buf, size, flags | MSG_DONTWAIT) : -1;
-	while (io_again(call, count));
-	if (!(flags & ~MSG_DONTWAIT))
-		io_note_read(call, count, size);
-	return count;
-}
-
-ssize_t bide_recv(int fd, void *buf, size_t size, int flags)
-{
-	struct io_call call;
-	if (check_transfer(buf, size, flags) < 0 || io_begin(&call, fd, DESCRIPTOR_IN) < 0)
-		return -1;
-	call.never_waits = flags & MSG_DONTWAIT;
-	bool is_aside = flags & (MSG_OOB | MSG_ERRQUEUE);
-	ssize_t count = (is_aside ? recv_aside : recv_in_line)(&call, buf, size, flags);
-	io_end(&call);
-	return count;
-}
-
-ssize_t bide_send(int fd, const void *buf, size_t size, int flags)
-{
-	struct io_call call;
-	ssize_t count = -1;
-	if (check_transfer(buf, size, flags) < 0 || io_begin(&call, fd, DESCRIPTOR_OUT) < 0)
-		return -1;
-	call.never_waits = flags & MSG_DONTWAIT;
-	do
-		count = io_ready(&call) ? system_send(fd, buf, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL) : -1;
-	while (io_again(&call, count));
-	io_end(&call);
-	return count;
-}
 
 /* ---- accept ------------------------------------------------------------------------------------- */
 
@@ -112,9 +50,8 @@ int bide_accept(int fd, struct sockaddr *address, socklen_t *length)
 {
 	struct io_call call;
 	int accepted = -1;
-	if (address && (!length || *length > INT32_MAX)) { /* the kernel finds it after it has accepted */
+	if (address && (!length || *length > INT32_MAX)) /* the kernel finds it after it has accepted */
 		return fail_with(EINVAL);
-	}
 	if (io_begin(&call, fd, DESCRIPTOR_IN) < 0)
 		return -1;
 	socklen_t size = length ? *length : 0;
@@ -170,8 +107,10 @@ static int finish_connect(struct io_call *call, const struct sockaddr *address, 
 		int status = connect_status(call->fd, address, length);
 		if (status == 0)
 			return 0;
-		if (status != EINPROGRESS)
-			return fail_with(status);
+		if (status != EINPROGRESS) {
+			errno = status;
+			return -1;
+		}
 	}
 }
 
