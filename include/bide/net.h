@@ -123,6 +123,32 @@ BIDE_API int bide_local_address(int fd, char *text, size_t size);
 BIDE_API int bide_peer_address(int fd, char *text, size_t size);
 BIDE_API int bide_address_text(const struct sockaddr *address, socklen_t length, char *text, size_t size);
 
+/* SERVING. Accepts connections and runs handler(fd, arg) for each, as a task of its own, until the
+ * calling task is canceled, or a deadline passes, or bide_close(listener) ends it.
+ * fd is closed when the handler has ended, whichever way, after its deferred calls; unless it has closed
+ * it itself with bide_close(), or keeps it, with bide_fd_forget().
+ * When it is to end, no more is accepted; then the handlers have `drain` to end by themselves, then they
+ * are canceled, and waited for. Connections in the backlog are left there.
+ * Without a descriptor or a buffer for a connection (EMFILE, ENFILE, ENOBUFS, ENOMEM) it tries again when a handler
+ * ends, or after a second. Without memory, or a task, for its handler a connection is closed. Either is a
+ * BIDE_REPORT_LIMIT, once a second at most. At most 16 connections are accepted before others run.
+ * Returns -1, always, with the errno that ended it: ECANCELED, ETIMEDOUT, EBADF, or those of accept(2).
+ * Errors, at once: EINVAL handler is NULL, opts has a wrong size, unknown flags, drain < 0, fd does not
+ * listen; ENOTSOCK; EPERM. [S] */
+typedef struct bide_serve_opts {
+	size_t size;        /* sizeof(bide_serve_opts) */
+	unsigned max_conns; /* at most so many handlers at once; others wait in the backlog. 0: no limit */
+	unsigned flags;     /* BIDE_SERVE_CLOSE */
+	bide_time drain;    /* 0: handlers are canceled at once */
+} bide_serve_opts;
+
+#define BIDE_SERVE_OPTS_INIT { sizeof(bide_serve_opts), 0, 0, 0 }
+#define BIDE_SERVE_CLOSE 0x1u /* close the listener before the drain, so that who connects is refused */
+
+/* opts may be NULL. */
+BIDE_API int bide_serve(int listener, void (*handler)(int fd, void *arg), void *arg,
+    const bide_serve_opts *opts);
+
 BIDE_END
 
 #endif

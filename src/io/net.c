@@ -107,10 +107,8 @@ static int finish_connect(struct io_call *call, const struct sockaddr *address, 
 		int status = connect_status(call->fd, address, length);
 		if (status == 0)
 			return 0;
-		if (status != EINPROGRESS) {
-			errno = status;
-			return -1;
-		}
+		if (status != EINPROGRESS)
+			return fail_with(status);
 	}
 }
 
