@@ -190,65 +190,74 @@ START_TEST(a_canceled_dial_leaves_nothing_open)
 }
 END_TEST
 
-/* Unix listeners whose backlog is full are asked again and again; when the loop was busy meanwhile both
- * attempts are woken, and connect, in one turn. */
+/* Unix listeners whose backlog is full are asked again and again, in the end every 16 ms. So the first attempt and
+ * the ninth, which begins 8 * 250 ms later, ask in the same instants of a virtual clock. */
+#define TIED 8
+
 struct tie {
-	int listeners[2], fillers[2];
-	int fds; /* before the attempts */
+	int listeners[TIED + 1], fillers[TIED + 1];
 };
 
-static struct address from_unix(const char *name)
+static struct address from_unix(int number)
 {
+	char name[16];
 	struct address address = { .type = SOCK_STREAM };
+	snprintf(name, sizeof name, "tie-%d", number);
 	address.length = abstract_address(name, &address.socket.path);
 	return address;
 }
 
 static void *free_both(void *arg)
 {
-	struct tie *tie = arg;
-	while (count_fds() < tie->fds + 2) /* both attempts are under way */
-		must(bide_sleep(5 * BIDE_MSEC) == 0);
-	for (int i = 0; i < 2; i++)
-		close(accept(tie->listeners[i], NULL, NULL));
-	compute(100 * BIDE_MSEC);
+	const struct tie *tie = arg;
+	must(bide_sleep((TIED + 1) * DIAL_STAGGER) == 0);
+	close(accept(tie->listeners[0], NULL, NULL));
+	close(accept(tie->listeners[TIED], NULL, NULL));
 	return NULL;
+}
+
+/* Has somebody come to the listener, and gone again? */
+static bool was_left(int listener)
+{
+	char byte;
+	int peer = accept(listener, NULL, NULL);
+	must(peer >= 0);
+	bool is_gone = recv(peer, &byte, 1, MSG_DONTWAIT) == 0;
+	close(peer);
+	return is_gone;
 }
 
 static void *two_winners(void *arg)
 {
 	struct tie tie;
-	struct address addresses[2] = { from_unix("tie-0"), from_unix("tie-1") };
+	struct address addresses[TIED + 1];
 	(void)arg;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i <= TIED; i++) {
+		addresses[i] = from_unix(i);
 		tie.listeners[i] = socket(AF_UNIX, SOCK_STREAM, 0);
 		tie.fillers[i] = socket(AF_UNIX, SOCK_STREAM, 0);
 		must(bind(tie.listeners[i], &addresses[i].socket.any, addresses[i].length) == 0);
 		must(listen(tie.listeners[i], 0) == 0);
 		must(connect(tie.fillers[i], &addresses[i].socket.any, addresses[i].length) == 0);
+		set_nonblocking(tie.listeners[i], true);
 	}
-	tie.fds = count_fds();
+	int before = count_fds();
 	bide_task *helper = must_spawn(free_both, &tie);
-	int fd = dial_any(addresses, 2);
-	must(fd >= 0 && count_fds() == tie.fds + 1);
+	int fd = dial_any(addresses, TIED + 1);
+	must(fd >= 0 && count_fds() == before + 1);
 	must_end_well(helper);
-	int gone = 0;
-	for (int i = 0; i < 2; i++) { /* both have come, and one is gone */
-		char byte;
-		int peer = accept(tie.listeners[i], NULL, NULL);
-		gone += peer >= 0 && recv(peer, &byte, 1, MSG_DONTWAIT) == 0;
-		close(peer);
+	must(was_left(tie.listeners[0]) + was_left(tie.listeners[TIED]) == 1);
+	for (int i = 0; i <= TIED; i++) {
 		close(tie.listeners[i]);
 		close(tie.fillers[i]);
 	}
-	must(gone == 1);
 	must(bide_close(fd) == 0);
 	return NULL;
 }
 
 START_TEST(of_two_that_connect_in_one_turn_the_loser_is_closed)
 {
-	run_real(two_winners, NULL);
+	run_virtual(two_winners, NULL);
 }
 END_TEST
 
