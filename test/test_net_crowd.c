@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ * bide_serve() and a crowd: ten thousand connections, peers that misbehave in every way at random moments, loops
+ * of several threads at one listener, and what a child process inherits. Statement 179, scenarios C6, F10,
+ * F17, F20, I4.
+ *
+ * The seed is printed; BIDE_TEST_SEED sets it. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "counted_calls.h"
+#include "resources.h"
+#include "runs.h"
+#include "sched/loop.h"
+#include "sockets.h"
+#include "suite.h"
+
+static void echo(int fd, void *arg)
+{
+	int *alive = arg;
+	char buf[64];
+	ssize_t count;
+	++*alive;
+	while ((count = bide_recv(fd, buf, sizeof buf, 0)) > 0)
+		if (bide_write_all(fd, buf, (size_t)count, NULL) < 0)
+			break;
+	--*alive;
+}
+
+struct server {
+	int listener;
+	bide_serve_opts opts;
+	int alive;
+	int err;
+};
+
+static void *serve(void *arg)
+{
+	struct server *server = arg;
+	must(bide_serve(server->listener, echo, &server->alive, &server->opts) == -1);
+	server->err = errno;
+	return NULL;
+}
+
+static bide_task *start(struct server *server, struct sockaddr_in *address)
+{
+	server->opts.size = sizeof server->opts;
+	server->listener = plain_listener(1000, address);
+	return must_spawn(serve, server);
+}
+
+static void stop(struct server *server, bide_task *task)
+{
+	must(bide_cancel(task, NULL) == 0);
+	join_within(task, LONG);
+	must(server->err == ECANCELED && server->alive == 0 && bide_close(server->listener) == 0);
+}
+
+/* ---- ten thousand ------------------------------------------------------------------------------------------ */
+
+#define CROWD 10000
+
+/* The other ends live in a process of their own, since one may not have so many. It connects, and for each byte
+ * that it is sent it has every connection echo one byte. */
+static void be_the_crowd(const struct sockaddr_in *address, int count, int commands)
+{
+	static int fds[CROWD];
+	char byte;
+	for (int i = 0; i < count; i++)
+		fds[i] = plain_connection(address);
+	while (read(commands, &byte, 1) == 1) {
+		for (int i = 0; i < count; i++)
+			must(write(fds[i], &byte, 1) == 1);
+		for (int i = 0; i < count; i++) {
+			char answer = 0;
+			must(read(fds[i], &answer, 1) == 1 && answer == byte);
+		}
+		must(write(commands, &byte, 1) == 1);
+	}
+	for (int i = 0; i < count; i++)
+		reset_connection(fds[i]); /* leaves no port behind */
+	_exit(0);
+}
+
+static void *ten_thousand(void *arg)
+{
+	const int *count = arg;
+	struct server server = { .err = 0 };
+	struct sockaddr_in address;
+	struct rusage before, after;
+	int commands[2], status;
+	char byte = 'a';
+	bide_task *task = start(&server, &address);
+	make_unix(commands);
+	pid_t crowd = fork();
+	if (crowd == 0) {
+		close(commands[0]);
+		be_the_crowd(&address, *count, commands[1]);
+	}
+	close(commands[1]);
+	long kib = resident_kib();
+	while (server.alive < *count)
+		must(bide_sleep(5 * BIDE_MSEC) == 0);
+	for (int round = 0; round < 3; round++)
+		must(bide_write(commands[0], &byte, 1) == 1 && bide_read(commands[0], &byte, 1) == 1);
+	double each = (double)(resident_kib() - kib) / *count;
+	printf("%d connections: %.2f KiB each\n", *count, each);
+	must_msg(!suite_is_native() || each < 5.5, "%.2f KiB a connection", each);
+	must(bide_sleep(100 * BIDE_MSEC) == 0); /* doubts are settled */
+	uint64_t turn = loop_current->ready.turn;
+	int waits = counted.epoll_wait;
+	getrusage(RUSAGE_THREAD, &before);
+	must(bide_sleep(BIDE_SEC) == 0);
+	getrusage(RUSAGE_THREAD, &after);
+	must(counted.epoll_wait - waits <= 2 && loop_current->ready.turn - turn <= 2);
+	must(after.ru_nvcsw - before.ru_nvcsw <= 3);
+	must(bide_write(commands[0], &byte, 1) == 1 && bide_read(commands[0], &byte, 1) == 1);
+	must(bide_close(commands[0]) == 0);
+	must(waitpid(crowd, &status, 0) == crowd && status == 0);
+	while (server.alive > 0)
+		must(bide_sleep(5 * BIDE_MSEC) == 0);
+	stop(&server, task);
+	return NULL;
+}
+
+/* Statement 179, scenario C6. */
+START_TEST(ten_thousand_connections_are_served_and_cost_nothing_while_idle)
+{
+	struct rlimit limit;
+	int count = suite_scaled_down(CROWD, 300);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < (rlim_t)count + 100)
+		count = (int)limit.rlim_max - 100;
+	run_real(ten_thousand, &count);
+}
+END_TEST
+
+/* ---- peers that misbehave ------------------------------------------------------------------------------------ */
+
+static struct random randomness;
+static const struct sockaddr_in *target;
+
+static int peer_connect(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	must(fd >= 0 && bide_connect(fd, (const void *)target, sizeof *target) == 0);
+	return fd;
+}
+
+static void take_a_break(void)
+{
+	must(bide_sleep((bide_time)random_below(&randomness, 3000) * BIDE_USEC) == 0);
+}
+
+static void one_byte_at_a_time(int fd)
+{
+	for (int i = 0; i < 50; i++) {
+		char byte = (char)i, answer = 1;
+		must(bide_send(fd, &byte, 1, 0) == 1);
+		if (random_below(&randomness, 8) == 0)
+			take_a_break();
+		must(bide_recv(fd, &answer, 1, 0) == 1 && answer == byte);
+	}
+}
+
+static void resets(int fd)
+{
+	static char bytes[3000];
+	size_t done, size = (size_t)random_below(&randomness, sizeof bytes);
+	must(bide_write_all(fd, bytes, size, &done) == (ssize_t)size);
+	if (random_below(&randomness, 2) == 0)
+		take_a_break();
+	reset_connection(fd);
+}
+
+static void never_reads(int fd)
+{
+	static char bytes[65536];
+	BIDE_TIMEOUT((bide_time)random_below(&randomness, 20) * BIDE_MSEC)
+		while (bide_send(fd, bytes, sizeof bytes, 0) > 0)
+			continue;
+	must(errno == ETIMEDOUT); /* the server does not read while it cannot write */
+	reset_connection(fd);
+}
+
+static void half_closes(int fd)
+{
+	unsigned char bytes[20000], back[1000];
+	size_t done = 0;
+	ssize_t count;
+	pattern_fill(5, 0, bytes, sizeof bytes);
+	must(bide_write_all(fd, bytes, sizeof bytes, NULL) == sizeof bytes && bide_shutdown(fd, SHUT_WR) == 0);
+	while ((count = bide_recv(fd, back, 1 + (size_t)random_below(&randomness, sizeof back), 0)) > 0) {
+		pattern_check(5, done, back, (size_t)count);
+		done += (size_t)count;
+	}
+	must(count == 0 && done == sizeof bytes); /* all of it, then the end */
+}
+
+static void says_nothing(int fd)
+{
+	(void)fd;
+	take_a_break();
+}
+
+static void *misbehave(void *arg)
+{
+	void (*const ways[])(int) = { one_byte_at_a_time, resets, never_reads, half_closes, says_nothing };
+	long index = (long)(intptr_t)arg;
+	take_a_break();
+	int fd = peer_connect();
+	ways[index % 5](fd);
+	must(bide_close(fd) == 0 || errno == EBADF); /* resets() closes nothing, it only arms the reset */
+	return NULL;
+}
+
+static void *bad_company(void *arg)
+{
+	enum { PEERS = 250 };
+	const int *count = arg;
+	static bide_task *peers[PEERS];
+	struct server server = { .opts = { .max_conns = 100 } };
+	struct sockaddr_in address;
+	int before = count_fds();
+	bide_task *task = start(&server, &address);
+	target = &address;
+	int good = peer_connect();
+	for (int i = 0; i < *count; i++)
+		peers[i] = must_spawn(misbehave, (void *)(intptr_t)i);
+	for (int round = 0; round < 20; round++) {
+		take_a_break();
+		one_byte_at_a_time(good); /* is served all the while */
+	}
+	for (int i = 0; i < *count; i++)
+		must_end_well(peers[i]);
+	must(bide_close(good) == 0);
+	while (server.alive > 0)
+		must(bide_sleep(BIDE_MSEC) == 0);
+	stop(&server, task);
+	must(count_fds() == before);
+	return NULL;
+}
+
+/* Scenario F10, and: one byte at a time, resets at random moments, never reads, half-closes. */
+START_TEST(peers_that_misbehave_hurt_nobody_else)
+{
+	const char *seed = getenv("BIDE_TEST_SEED");
+	uint64_t number = seed ? strtoull(seed, NULL, 10) : (uint64_t)getpid();
+	printf("seed %llu\n", (unsigned long long)number);
+	randomness.state = number;
+	int count = suite_scaled_down(250, 50);
+	run_real(bad_company, &count);
+}
+END_TEST
+
+/* ---- several threads -------------------------------------------------------------------------------------------- */
+
+#define THREADS 4
+
+struct worker {
+	pthread_t thread;
+	int listener, end;  /* the read end of a pipe: closed when it is over */
+	atomic_int accepted;
+	bide_time late_by;  /* of a deadline over an accept that loses races */
+};
+
+static void count_it(int fd, void *arg)
+{
+	struct worker *worker = arg;
+	(void)fd;
+	atomic_fetch_add(&worker->accepted, 1);
+}
+
+static void *serve_in_thread(void *arg)
+{
+	struct worker *worker = arg;
+	must(bide_serve(worker->listener, count_it, worker, NULL) == -1 && errno == ECANCELED);
+	return NULL;
+}
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	char byte;
+	bide_task *server = must_spawn(serve_in_thread, worker);
+	must(bide_read(worker->end, &byte, 1) == 0);
+	must(bide_cancel(server, NULL) == 0);
+	must_join(server);
+	return NULL;
+}
+
+static void *run_worker(void *arg)
+{
+	must(bide_run(work, arg, NULL, NULL) == 0);
+	return NULL;
+}
+
+/* _i: whether each thread has a listener of its own, with BIDE_LISTEN_REUSEPORT. Scenario F20. */
+START_TEST(loops_of_several_threads_share_a_port)
+{
+	static struct worker workers[THREADS];
+	bide_listen_opts opts = BIDE_LISTEN_OPTS_INIT;
+	int pipe_fds[2], sum = 0, connections = suite_scaled_down(1000, 100);
+	char text[32] = "127.0.0.1:0", byte;
+	opts.flags = BIDE_LISTEN_REUSEPORT;
+	make_pipe(pipe_fds);
+	for (int i = 0; i < THREADS; i++) {
+		atomic_init(&workers[i].accepted, 0);
+		workers[i].listener = i == 0 || _i ? bide_listen_with("tcp", text, &opts) : workers[0].listener;
+		workers[i].end = dup(pipe_fds[0]);
+		ck_assert_int_ge(workers[i].listener, 0);
+		address_text(workers[i].listener, text);
+	}
+	struct sockaddr_in address = local_address(workers[0].listener);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
+	for (int i = 0; i < connections; i++) {
+		int fd = plain_connection(&address);
+		must(read(fd, &byte, 1) == 0); /* its handler has ended */
+		reset_connection(fd);
+		close(fd);
+	}
+	close(pipe_fds[1]);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		sum += atomic_load(&workers[i].accepted);
+		close(workers[i].end);
+		if (i == 0 || _i)
+			close(workers[i].listener);
+	}
+	close(pipe_fds[0]);
+	ck_assert_int_eq(sum, connections);
+}
+END_TEST
+
+static void *loses_races(void *arg)
+{
+	const struct worker *worker = arg;
+	bide_scope scope = { { 0 } };
+	bide_time deadline = bide_after(200 * BIDE_MSEC);
+	must(bide_scope_enter(&scope, deadline, 0) == 0);
+	for (;;) {
+		int fd = bide_accept(worker->listener, NULL, NULL);
+		if (fd < 0)
+			break;
+		must(bide_close(fd) == 0);
+	}
+	must(errno == ETIMEDOUT && bide_now() >= deadline);
+	ck_fails(bide_scope_leave(&scope), ETIMEDOUT);
+	must(bide_now() - deadline < LONG);
+	return NULL;
+}
+
+static atomic_bool is_over;
+
+static void *steal(void *arg)
+{
+	const struct worker *worker = arg;
+	while (!atomic_load(&is_over)) {
+		struct pollfd poll_fd = { .fd = worker->listener, .events = POLLIN };
+		if (poll(&poll_fd, 1, 10) == 1)
+			close(accept(worker->listener, NULL, NULL));
+	}
+	return NULL;
+}
+
+static void *come_and_go(void *arg)
+{
+	const struct worker *worker = arg;
+	struct sockaddr_in address = local_address(worker->listener);
+	while (!atomic_load(&is_over)) {
+		int fd = plain_connection(&address);
+		reset_connection(fd);
+		close(fd);
+		usleep(200);
+	}
+	return NULL;
+}
+
+/* Scenario F20: EAGAIN after a race that was lost is normal. */
+START_TEST(an_accept_that_loses_races_keeps_its_deadline)
+{
+	struct worker worker = { .listener = bide_listen("tcp", "127.0.0.1:0", 0) };
+	pthread_t thief, guest;
+	atomic_store(&is_over, false);
+	ck_assert_int_eq(pthread_create(&thief, NULL, steal, &worker), 0);
+	ck_assert_int_eq(pthread_create(&guest, NULL, come_and_go, &worker), 0);
+	run_real(loses_races, &worker);
+	atomic_store(&is_over, true);
+	pthread_join(guest, NULL);
+	pthread_join(thief, NULL);
+	ck_assert_int_eq(bide_close(worker.listener), 0);
+}
+END_TEST
+
+/* ---- what a child inherits ---------------------------------------------------------------------------------------- */
+
+extern char **environ;
+
+/* How many descriptors a program has that is started now. */
+static int inherited(void)
+{
+	char text[4096];
+	ssize_t count;
+	size_t size = 0;
+	int fds[2], status, lines = 0;
+	pid_t child;
+	posix_spawn_file_actions_t actions;
+	char *const command[] = { "sh", "-c", "ls /proc/self/fd", NULL };
+	must(pipe2(fds, O_CLOEXEC) == 0 && posix_spawn_file_actions_init(&actions) == 0);
+	must(posix_spawn_file_actions_adddup2(&actions, fds[1], 1) == 0);
+	must(posix_spawnp(&child, "sh", &actions, NULL, command, environ) == 0);
+	posix_spawn_file_actions_destroy(&actions);
+	close(fds[1]);
+	while ((count = read(fds[0], text + size, sizeof text - size)) > 0)
+		size += (size_t)count;
+	close(fds[0]);
+	must(waitpid(child, &status, 0) == child && status == 0);
+	for (size_t i = 0; i < size; i++)
+		lines += text[i] == '\n';
+	return lines;
+}
+
+static void *with_everything_open(void *arg)
+{
+	const int *before = arg;
+	struct server server = { .listener = bide_listen("tcp", "127.0.0.1:0", 100), .opts = BIDE_SERVE_OPTS_INIT };
+	char text[32], name[64];
+	int clients[50], pair[2], got;
+	bide_task *task = must_spawn(serve, &server);
+	address_text(server.listener, text);
+	for (int i = 0; i < 50; i++)
+		must((clients[i] = bide_dial("tcp", text)) >= 0);
+	while (server.alive < 50)
+		must(bide_sleep(BIDE_MSEC) == 0);
+	int unix_fd = bide_listen("unix", abstract_text("inherit", name), 1), udp = bide_listen("udp", "127.0.0.1:0", 0);
+	must(unix_fd >= 0 && udp >= 0 && bide_socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	must(bide_send_fd(pair[0], pair[0]) == 0 && (got = bide_recv_fd(pair[1])) >= 0);
+	must(inherited() == *before);
+	must(bide_close(got) == 0 && bide_close(unix_fd) == 0 && bide_close(udp) == 0);
+	close_pair(pair);
+	for (int i = 0; i < 50; i++)
+		must(bide_close(clients[i]) == 0);
+	stop(&server, task);
+	return NULL;
+}
+
+/* Scenario I4. */
+START_TEST(a_child_process_inherits_nothing)
+{
+	int before = inherited();
+	run_real(with_everything_open, &before);
+}
+END_TEST
+
+int main(void)
+{
+	return SUITE("net_crowd", TEST(ten_thousand_connections_are_served_and_cost_nothing_while_idle),
+	    TEST(peers_that_misbehave_hurt_nobody_else), LOOP(loops_of_several_threads_share_a_port, 0, 2),
+	    TEST(an_accept_that_loses_races_keeps_its_deadline), TEST(a_child_process_inherits_nothing));
+}
