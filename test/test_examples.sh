@@ -260,6 +260,8 @@ check countdown_refuses_a_wrong_option fails_with 2 '^usage: countdown' countdow
 check countdown_tells_of_a_full_disk full_disk countdown --virtual
 check stalled_read_follows_the_golden_trace prints_as_expected stalled_read --virtual
 check generator_gives_and_takes prints_as_expected generator
+check datagrams_are_answered prints_as_expected udp_echo
+check udp_echo_refuses_a_bad_address fails_with 1 '^udp_echo: ' udp_echo nowhere
 check timeouts_end_in_time prints_as_expected timeouts --virtual
 check gather_tells_of_all prints_as_expected gather --virtual
 check as_completed_tells_in_the_order_of_ends prints_as_expected as_completed --virtual
