@@ -529,6 +529,26 @@ VIRTUAL_TEST(room_that_was_given_before_the_cancel_is_used)
 	expect_notes("b=20");
 }
 
+/* One spawner in line, or two, and one that comes when room was made and not yet used. */
+VIRTUAL_TEST(room_that_was_given_is_not_taken_by_who_comes_later)
+{
+	bide_group group;
+	enter(&group, 1, 0);
+	struct spawner waiting[2] = { { &group, &a, -1, 0 }, { &group, &b, -1, 0 } }, late = { &group, &c, -1, 0 };
+	bide_task *child = bide_group_spawn(&group, forever_sleeper, NULL, NULL), *tasks[2];
+	for (int i = 0; i <= _i; i++)
+		tasks[i] = must_spawn(spawn_one, &waiting[i]);
+	settle();
+	must(bide_cancel(child, NULL) == 0);
+	bide_task *newcomer = must_spawn(spawn_one, &late); /* runs between the child's end and the spawner */
+	for (int i = 0; i <= _i; i++)
+		must_end_well(tasks[i]);
+	must_end_well(newcomer);
+	ck_assert_int_eq(bide_group_leave(&group), 0);
+	expect_notes(_i ? "a=10 b=30 c=60" : "a=10 c=40");
+	nobody_is_left();
+}
+
 VIRTUAL_TEST(spawners_that_wait_are_let_in_before_the_group_is_left_or_told_of_its_cancel)
 {
 	bide_group group;
@@ -1044,6 +1064,7 @@ int main(void)
 	    LOOP(a_canceled_spawner_passes_its_room_on, 0, 2),
 	    TEST(room_that_a_spawner_could_not_use_goes_to_the_next),
 	    TEST(room_that_was_given_before_the_cancel_is_used),
+	    LOOP(room_that_was_given_is_not_taken_by_who_comes_later, 0, 2),
 	    LOOP(spawners_that_wait_are_let_in_before_the_group_is_left_or_told_of_its_cancel, 0, 2),
 	    TEST(never_more_than_the_limit_live),
 	    LOOP(start_returns_when_the_child_says_so_or_has_ended, 0, WAYS),

@@ -30,10 +30,11 @@ typedef struct bide_group {
 
 /* limit: how many children may live at once; 0: no limit. A group is a scope too: it is left in order
  * with the scopes around it. Never suspends.
- * Errors: EINVAL group is NULL, is entered already, unknown flags; EPERM outside a task; ENOMEM. */
+ * Errors: EINVAL group is NULL, the task is in it already, unknown flags; EPERM outside a task. */
 BIDE_API int bide_group_enter(bide_group *group, unsigned limit, unsigned flags);
 
 /* As bide_spawn_with() (attr may be NULL), and parks first while the limit is reached: [S] only then.
+ * Room goes to those who wait for it in the order in which they came.
  * Any task of the loop may spawn into the group. The handle is good while the child lives; it may be
  * joined, canceled and referred to, and need not be given back.
  * Errors, with arg not consumed: EINVAL the group is not entered, or BIDE_DETACHED; ECANCELED the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layer await: groups. A child's end comes up from life.c; everything else is called by the owner, by
- * spawners, and by whoever cancels. */
+ * Layer await: groups: entering and leaving, what a child's end does, which comes up from life.c, and
+ * telling of it. How children get in is in group_spawn.c. */
 #include "await/group.h"
 
 #include <errno.h>
@@ -14,13 +14,6 @@ static void *fail_null(int err)
 	errno = err;
 	return NULL;
 }
-
-/* The parent, in bide_group_start(). */
-struct start {
-	struct wait *wait; /* of the parent; NULL once the handshake is over */
-	void *value;
-	bool has_started;
-};
 
 /* ---- the children -------------------------------------------------------------------------------- */
 
@@ -51,20 +44,7 @@ static void note_failure(struct group *group, int err)
 		cancel_group(group, "another child of its group failed");
 }
 
-static bool has_room(const struct group *group)
-{
-	return !group->limit || group->alive < group->limit;
-}
-
-/* There is room: for the spawner that has waited longest. */
-static void wake_spawner(struct group *group)
-{
-	struct link *waiter = list_head(&group->room_waiters);
-	if (waiter && has_room(group))
-		task_wake(container_of(waiter, struct wait, link)->task, 0);
-}
-
-static void wake_owner(struct group *group)
+void group_wake_owner(struct group *group)
 {
 	/* It may be in leave or in next; it looks for itself. */
 	struct wait *owner = &group->owner->task.wait;
@@ -82,15 +62,6 @@ static void drop_child(struct child *child)
 	task_drop(task);
 }
 
-static void end_handshake(struct child *child)
-{
-	if (!child->start)
-		return;
-	struct start *start = child->start;
-	child->start = NULL;
-	task_wake(start->wait->task, 0);
-}
-
 void group_child_ended(struct child *child)
 {
 	struct group *group = child->group;
@@ -98,10 +69,10 @@ void group_child_ended(struct child *child)
 	child->task->is_outcome_read = true; /* the group tells of it */
 	link_remove(&child->link);
 	group->alive--;
-	end_handshake(child);
-	wake_spawner(group);
+	child_end_handshake(child);
+	group_offer_room(group);
 	if (group->alive == 0 || group->flags & BIDE_COLLECT)
-		wake_owner(group);
+		group_wake_owner(group);
 	if (err && err != ECANCELED)
 		note_failure(group, err);
 	if (group->flags & BIDE_COLLECT)
@@ -117,7 +88,7 @@ void child_free(struct await_task *task)
 	task->child = NULL;
 }
 
-/* ---- entering and spawning ------------------------------------------------------------------------ */
+/* ---- entering ------------------------------------------------------------------------------------- */
 
 int bide_group_enter(bide_group *public_group, unsigned limit, unsigned flags)
 {
@@ -140,7 +111,7 @@ int bide_group_enter(bide_group *public_group, unsigned limit, unsigned flags)
 	return 0;
 }
 
-static struct group *resolve_group(bide_group *public_group)
+struct group *group_resolve(bide_group *public_group)
 {
 	struct group *group = (struct group *)public_group;
 	if (!loop_current)
@@ -152,133 +123,11 @@ static struct group *resolve_group(bide_group *public_group)
 	return group;
 }
 
-/* Parks while the group is full, first come first served. */
-static int wait_for_room(struct group *group)
-{
-	bool is_new = true;
-	while (!has_room(group) || (is_new && !list_is_empty(&group->room_waiters))) {
-		struct task *self = checkpoint();
-		if (!self)
-			return -1;
-		is_new = false;
-		wait_begin(self, &group->room_waiters, WAIT_GROUP, NULL);
-		int status = park(self, BIDE_NEVER);
-		if (status)
-			return fail_with(status);
-	}
-	return group->is_canceled ? fail_with(ECANCELED) : 0;
-}
-
-static struct child *spawn_child(struct group *group, bide_fn *fn, void *arg, const bide_task_attr *attr,
-    void *site)
-{
-	const struct memory *memory = loop_current->memory;
-	struct child *child = memory_alloc(memory, sizeof *child);
-	if (!child)
-		return NULL;
-	struct await_task *task = task_spawn(fn, arg, attr, site);
-	if (!task) {
-		memory_free(memory, child, sizeof *child);
-		return NULL;
-	}
-	child->group = group;
-	child->task = task; /* with the reference that a handle would have */
-	task->is_joined = true;
-	task->child = child;
-	list_push_tail(&group->children, &child->link);
-	group->alive++;
-	return child;
-}
-
-/* Waits for room and spawns. While it does, the owner does not leave; a room that was offered and not
- * taken goes to the next in line. */
-static struct child *spawn_when_there_is_room(struct group *group, bide_fn *fn, void *arg,
-    const bide_task_attr *attr, void *site)
-{
-	if (attr && attr->flags & BIDE_DETACHED)
-		return fail_null(EINVAL);
-	if (group->is_canceled)
-		return fail_null(ECANCELED);
-	group->spawners++;
-	struct child *child = wait_for_room(group) == 0 ? spawn_child(group, fn, arg, attr, site) : NULL;
-	group->spawners--;
-	int saved = errno;
-	wake_spawner(group);
-	if (group->alive == 0 && group->spawners == 0)
-		wake_owner(group);
-	errno = saved;
-	return child;
-}
-
-bide_task *bide_group_spawn(bide_group *public_group, bide_fn *fn, void *arg, const bide_task_attr *attr)
-{
-	struct group *group = resolve_group(public_group);
-	struct child *child = group
-	    ? spawn_when_there_is_room(group, fn, arg, attr, __builtin_return_address(0)) : NULL;
-	if (!child)
-		return NULL;
-	bide_task *handle = handle_of(child->task);
-	if (attr && attr->flags & BIDE_EAGER)
-		task_enter(&child->task->task);
-	return handle;
-}
-
-/* ---- the handshake --------------------------------------------------------------------------------- */
-
-static bide_task *await_start(struct task *self, struct child *child, void **started)
-{
-	struct await_task *task = child->task;
-	bide_task *handle = handle_of(task);
-	if (self->interrupt) /* since it stood in line for room */
-		return (void *)interrupted(self);
-	struct start start = { .wait = wait_begin(self, NULL, WAIT_GROUP, NULL) };
-	child->start = &start;
-	task_hold(task);
-	int status = park(self, BIDE_NEVER);
-	if (status && task->child)
-		task->child->start = NULL;
-	int err = task_outcome(task)->err;
-	task_drop(task);
-	if (status)
-		return fail_null(status);
-	if (!start.has_started)
-		return fail_null(err ? err : EPIPE);
-	if (started)
-		*started = start.value;
-	return handle;
-}
-
-bide_task *bide_group_start(bide_group *public_group, bide_fn *fn, void *arg,
-    const bide_task_attr *attr, void **started)
-{
-	struct task *self = checkpoint(); /* first: it may let others run, who leave groups */
-	if (!self)
-		return NULL;
-	struct group *group = resolve_group(public_group);
-	if (!group)
-		return NULL;
-	struct child *child = spawn_when_there_is_room(group, fn, arg, attr, __builtin_return_address(0));
-	return child ? await_start(self, child, started) : NULL;
-}
-
-int bide_started(void *value)
-{
-	struct await_task *task = await_current();
-	if (!task)
-		return -1;
-	if (!task->child || !task->child->start)
-		return fail_with(EALREADY);
-	task->child->start->value = value;
-	task->child->start->has_started = true;
-	end_handshake(task->child);
-	return 0;
-}
-
 /* ---- as completed ---------------------------------------------------------------------------------- */
 
 static struct group *resolve_own(bide_group *public_group)
 {
-	struct group *group = resolve_group(public_group);
+	struct group *group = group_resolve(public_group);
 	if (group && (!task_current() || &group->owner->task != task_current()))
 		return fail_null(EPERM);
 	return group;
@@ -322,7 +171,7 @@ int bide_group_next(bide_group *public_group, bide_task **handle, bide_result *o
 
 int bide_group_cancel(bide_group *public_group, const char *reason)
 {
-	struct group *group = resolve_group(public_group);
+	struct group *group = group_resolve(public_group);
 	if (!group)
 		return -1;
 	cancel_group(group, reason);

@@ -18,6 +18,7 @@ struct group {
 	struct list room_waiters;  /* spawners at the limit */
 	unsigned alive;
 	unsigned spawners;         /* tasks inside bide_group_spawn */
+	unsigned promised;         /* of those, woken for room that they have not used yet */
 	unsigned limit;
 	unsigned flags;
 	unsigned failure_count;
@@ -36,6 +37,16 @@ struct child {
 	struct await_task *task;
 	struct start *start;       /* bide_group_start waits for this child */
 };
+
+/* The group of a public call's argument; NULL with EINVAL or EPERM. */
+struct group *group_resolve(bide_group *group);
+/* The owner may be in leave or in next; it looks for itself. */
+void group_wake_owner(struct group *group);
+/* A place may be free: it is given to the spawner that has waited longest, and so on. */
+void group_offer_room(struct group *group);
+/* Whoever waits in bide_group_start() for this child goes on; and who that is, NULL if nobody. */
+void child_end_handshake(struct child *child);
+struct await_task *child_starter(const struct child *child);
 
 /* From life.c: the child's outcome is there. Waiters of its future have been told. */
 void group_child_ended(struct child *child);
