@@ -59,7 +59,7 @@ typedef struct bide_scope {
 #define BIDE_SHIELD 0x1u /* cancels and deadlines from outside wait until the scope is left */
 
 /* deadline BIDE_NEVER: none. Never suspends, and succeeds with a cancel pending.
- * Errors: EINVAL scope is NULL, is entered already, or unknown flags; EPERM outside a task. */
+ * Errors: EINVAL scope is NULL, the task is in it already, or unknown flags; EPERM outside a task. */
 BIDE_API int bide_scope_enter(bide_scope *scope, bide_time deadline, unsigned flags);
 
 /* Leaves the innermost scope. 0, or -1 with ETIMEDOUT if a call failed by this scope's deadline, with

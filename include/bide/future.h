@@ -41,7 +41,7 @@ BIDE_API int bide_future_get(bide_future *future, bide_result *out);
 /* Parks until it has a result; 0 whatever that is: *out (may be NULL) tells. Returns at once if it has
  * one. Canceling a waiter leaves the future and the other waiters alone.
  * Errors: EPIPE it was destroyed meanwhile; EINVAL NULL; EPERM another loop's; EDEADLK it is the
- * completion of a task that waits for the caller. [S] */
+ * completion of a task that waits for the caller, over any number of steps (bide/combine.h). [S] */
 BIDE_API int bide_await(bide_future *future, bide_result *out);
 
 /* Runs fn(future, arg) on the loop's stack in a later turn than the one in which the result comes,

@@ -63,7 +63,7 @@ BIDE_API int bide_go(bide_fn *fn, void *arg);
  * succeeds gives the handle back; a reference (below) keeps it good for more.
  * The joined task is not canceled when the joiner is.
  * Errors: EINVAL task is NULL or detached; ESRCH a stale handle; EDEADLK the task itself, or one
- * that waits, over any number of joins, for the caller; EPERM another loop's task. [S] */
+ * that waits for the caller, over any number of steps (bide/combine.h); EPERM another loop's task. [S] */
 BIDE_API int bide_join(bide_task *task, bide_result *out);
 
 /* Gives the handle up: the task frees itself when it ends.

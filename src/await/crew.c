@@ -49,7 +49,7 @@ static void member_done(struct observer *observer, struct future *future)
 void crew_add(struct crew *crew, struct await_task *task)
 {
 	struct crew_member *member = &crew->members[crew->count++];
-	*member = (struct crew_member){ .task = task, .crew = crew };
+	*member = (struct crew_member){ .observer.dependent = crew->self, .task = task, .crew = crew };
 	task_hold(task);
 	if (task_outcome(task)->is_done) {
 		note_outcome(crew, crew->count - 1);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "await/record.h"
+#include "await/circle.h"
 #include "base/fail.h"
 
 struct future *future_resolve(const bide_future *public_future)
@@ -178,7 +178,7 @@ CONTEXT_RETURNS_BY_JUMP int bide_await(bide_future *public_future, bide_result *
 	}
 	if (!future->of_task)
 		return future_await(self, future, WAIT_FUTURE, future, out);
-	if (task_waits_for(future->of_task, await_task_of(self)))
+	if (circle_closes(await_task_of(self), future->of_task))
 		return fail_with(EDEADLK);
 	return future_await(self, future, WAIT_JOIN, future->of_task, out);
 }

@@ -34,7 +34,14 @@ _Static_assert(sizeof(struct future) <= sizeof(bide_future), "bide_future.opaque
 struct observer {
 	struct wait wait; /* its task is NULL */
 	void (*notify)(struct observer *observer, struct future *future);
+	struct task *dependent; /* cannot go on before the future is done; NULL: nobody, or it can */
 };
+
+/* Who cannot go on before the future is done in whose queue this stands; NULL: nobody. */
+static inline struct task *future_dependent(const struct wait *wait)
+{
+	return wait->task ? wait->task : container_of(wait, struct observer, wait)->dependent;
+}
 
 /* Gives the result: every wait record leaves the queue, in order. */
 void future_complete(struct future *future, void *value, int err);

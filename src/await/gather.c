@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "await/circle.h"
 #include "await/crew.h"
 #include "base/fail.h"
 
@@ -12,13 +13,13 @@
 
 static int check_members(struct task *self, bide_task *const tasks[], int count)
 {
-	for (int i = 0; i < count; i++) {
-		struct await_task *task = task_resolve_joinable(tasks[i]);
-		if (!task)
+	for (int i = 0; i < count; i++)
+		if (!task_resolve_joinable(tasks[i]))
 			return -1;
-		if (task_waits_for(task, await_task_of(self)))
+	circle_find(await_task_of(self));
+	for (int i = 0; i < count; i++)
+		if (circle_includes(task_resolve_joinable(tasks[i])))
 			return fail_with(EDEADLK);
-	}
 	return 0;
 }
 

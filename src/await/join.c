@@ -4,19 +4,8 @@
 
 #include <errno.h>
 
-#include "await/record.h"
+#include "await/circle.h"
 #include "base/fail.h"
-
-/* Each task waits for one other at most and no cycle is ever let in, so the walk is linear and ends. */
-bool task_waits_for(const struct await_task *task, const struct await_task *self)
-{
-	while (task != self) {
-		if (task->task.state != TASK_SUSPENDED || task->task.wait.kind != WAIT_JOIN)
-			return false;
-		task = task->task.wait.object;
-	}
-	return true;
-}
 
 struct await_task *task_resolve_joinable(const bide_task *handle)
 {
@@ -51,7 +40,7 @@ static CONTEXT_RETURNS_BY_JUMP __attribute__((noinline)) int join_running(struct
     struct task *self, bide_result *out)
 {
 	int result = -1;
-	if (task_waits_for(task, await_task_of(self)))
+	if (circle_closes(await_task_of(self), task))
 		errno = EDEADLK;
 	else
 		result = future_await(self, task_future(task), WAIT_JOIN, task, NULL);

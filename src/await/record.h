@@ -80,6 +80,8 @@ struct annex {
 	void (*drop)(void *arg);   /* for an arg whose body is never entered */
 	int fail_err;              /* what bide_fail() was told */
 	struct timer scope_timer;  /* armed for the nearest deadline in force; pledged (scope.c) */
+	struct await_task *circle_next; /* of circle.c, while it searches ... */
+	uint64_t circle_search;         /* ... and the search that has found it last */
 	char name[TASK_NAME_SIZE];
 };
 
@@ -132,6 +134,7 @@ struct run {
 	bool is_deadlocked;
 	unsigned deadlock_rounds;
 	uint64_t ends;           /* tasks that have ended, ever */
+	uint64_t circle_searches; /* how many there were (circle.c) */
 	struct list soons;       /* callbacks of bide_call_soon that have not run */
 	struct list done_callbacks; /* of bide_on_done, likewise */
 	struct sites sites;      /* where stacks are painted */
@@ -215,9 +218,6 @@ void deferred_free(struct await_task *task);
 void locals_free(struct await_task *task);
 
 void cancel_request(struct await_task *task, const char *reason);
-
-/* True if `task` is `self` or waits, over any number of joins, for it. */
-bool task_waits_for(const struct await_task *task, const struct await_task *self);
 
 /* bide_spawn_with for the library itself: the record, in the ready queue; flags of attr but EAGER are
  * obeyed. NULL with errno. */

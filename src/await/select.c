@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "await/record.h"
+#include "await/circle.h"
 #include "await/selectable.h"
 #include "base/fail.h"
 
@@ -258,6 +258,26 @@ static int told_one(struct selection *selection, int status)
 	return -1;
 }
 
+/* Is there nothing but tasks that cannot end before the caller does? */
+static bool closes_circle(const struct selection *selection)
+{
+	bool is_found = false;
+	for (int i = 0; i < selection->count; i++) {
+		const bide_case *c = &selection->cases[i];
+		if (c->op == BIDE_CASE_NONE)
+			continue;
+		const struct await_task *task = c->op == BIDE_CASE_FUTURE ? ((struct future *)c->future)->of_task : NULL;
+		if (!task)
+			return false;
+		if (!is_found)
+			circle_find(await_task_of(selection->self));
+		is_found = true;
+		if (!circle_includes(task))
+			return false;
+	}
+	return is_found;
+}
+
 /* The caller has done the first checkpoint. A later one comes right after a park and lets nobody run. */
 static int select_with(struct selection *selection)
 {
@@ -267,6 +287,8 @@ static int select_with(struct selection *selection)
 			return index;
 		if (selection->flags & BIDE_TRY)
 			return fail_with(EAGAIN);
+		if (closes_circle(selection))
+			return fail_with(EDEADLK);
 		int status = park_on_all(selection);
 		index = told_one(selection, status);
 		if (index >= 0)

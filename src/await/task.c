@@ -103,6 +103,7 @@ void annex_begin(struct await_task *task)
 	annex->coros.head.next = NULL;
 	annex->held_locks = 0;
 	annex->held_addresses = 0;
+	annex->circle_search = 0;
 	task->has_annex = true;
 }
 

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "await/record.h"
+#include "await/circle.h"
 #include "base/fail.h"
 
 #define FEW 16 /* so many observers lie on the stack */
@@ -58,6 +58,26 @@ static void told(struct observer *observer, struct future *future)
 		task_wake(waiting->self, 0);
 }
 
+/* Is it for tasks that cannot end before the caller does? */
+static bool closes_circle(bide_future *const futures[], const struct waiting *waiting)
+{
+	int pending = 0, circular = 0;
+	bool is_found = false;
+	for (int i = 0; i < waiting->count; i++) {
+		const struct future *future = (struct future *)futures[i];
+		if (future->is_done)
+			continue;
+		pending++;
+		if (!future->of_task)
+			continue;
+		if (!is_found)
+			circle_find(await_task_of(waiting->self));
+		is_found = true;
+		circular += circle_includes(future->of_task);
+	}
+	return waiting->mode == BIDE_WAIT_ALL ? circular > 0 : circular == pending;
+}
+
 static int wait_with(bide_future *const futures[], struct waiting *waiting, struct watched *watched)
 {
 	for (int i = 0; i < waiting->count; i++)
@@ -65,9 +85,12 @@ static int wait_with(bide_future *const futures[], struct waiting *waiting, stru
 			count_in(waiting, (struct future *)futures[i]);
 	if (is_enough(waiting))
 		return waiting->done;
+	if (closes_circle(futures, waiting))
+		return fail_with(EDEADLK);
+	struct task *dependent = waiting->mode == BIDE_WAIT_ALL ? waiting->self : NULL;
 	for (int i = 0; i < waiting->count; i++) {
 		struct future *future = (struct future *)futures[i];
-		watched[i] = (struct watched){ .waiting = waiting };
+		watched[i] = (struct watched){ .observer.dependent = dependent, .waiting = waiting };
 		if (!future->is_done)
 			future_observe(future, &watched[i].observer, told);
 	}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: who waits for whom, so that a wait that could never end is refused when it is asked for.
+ *
+ * A task depends on another one if it cannot go on, or cannot end, before that one has ended: it joins or
+ * awaits it, gathers it, waits for all of several of which it is one, waits for it to start, or owns a
+ * group that it is a child of. A task that would wait for one that depends on it, over any number of
+ * steps, closes a circle.
+ *
+ * Who waits for one of several things (select, the first of some futures, room in a group, the next child
+ * to end) depends on none of them as long as another may come. Whether that can be is known only when
+ * nothing can run any more; then the loop finds it, and all who still wait are told. */
+#ifndef AWAIT_CIRCLE_H
+#define AWAIT_CIRCLE_H
+
+#include "await/record.h"
+
+/* Would `self`, waiting for `task`, close a circle? In time linear in the number of those who wait. */
+bool circle_closes(struct await_task *self, const struct await_task *task);
+
+/* The same for many: find first, then ask of each. */
+void circle_find(struct await_task *self);
+bool circle_includes(const struct await_task *task);
+
+#endif
