@@ -450,6 +450,94 @@ START_TEST(a_task_given_up_calls_nothing_and_leaks_nothing)
 }
 END_TEST
 
+enum {
+	MANY = 20 /* more than any call has room for on its stack */
+};
+
+static void *hold_out_at_its_end(void *arg)
+{
+	defer(hold_out, NULL);
+	return arg;
+}
+
+static void gather_many(void)
+{
+	bide_task *tasks[MANY];
+	for (int i = 0; i < MANY; i++)
+		tasks[i] = must_spawn(forever_sleeper, NULL);
+	bide_task_attr stubborn = { .size = sizeof stubborn, .flags = BIDE_START_ALWAYS };
+	must(tasks[0] = bide_spawn_with(ignore_everything, NULL, &stubborn));
+	bide_gather(tasks, MANY, NULL, BIDE_FAIL_FAST);
+}
+
+static void race_many(void)
+{
+	bide_fn *fns[MANY];
+	for (int i = 0; i < MANY; i++)
+		fns[i] = i ? hold_out_at_its_end : forever_sleeper;
+	bide_race(fns, NULL, MANY, 0, NULL);
+}
+
+static void wait_for_many(void)
+{
+	static bide_future never;
+	bide_future *futures[MANY];
+	bide_future_init(&never, NULL);
+	for (int i = 0; i < MANY; i++)
+		futures[i] = &never;
+	bide_wait(futures, MANY, BIDE_WAIT_ALL);
+}
+
+static void select_of_many(void)
+{
+	bide_case cases[MANY];
+	for (int i = 0; i < MANY; i++)
+		cases[i] = (bide_case){ .op = BIDE_CASE_TIME, .deadline = BIDE_NEVER };
+	bide_select(cases, MANY, 0);
+}
+
+static void own_many(void)
+{
+	bide_group group;
+	must(bide_group_enter(&group, 0, BIDE_COLLECT) == 0);
+	for (int i = 0; i < MANY; i++)
+		must(bide_group_spawn(&group, i % 2 ? nothing : forever_sleeper, NULL, NULL));
+	bide_group_leave(&group);
+}
+
+static void (*const calls_of_many[])(void) = { gather_many, race_many, wait_for_many, select_of_many, own_many };
+
+static void *call_in_a_shield(void *arg)
+{
+	bide_scope shield;
+	defer(never_called, NULL);
+	must(bide_scope_enter(&shield, BIDE_NEVER, BIDE_SHIELD) == 0);
+	(*(void (*const *)(void))arg)();
+	hold_out(NULL);
+	return NULL;
+}
+
+static void *leave_one_in_a_call(void *arg)
+{
+	must_spawn(call_in_a_shield, arg);
+	pass(1);
+	return arg;
+}
+
+/* Statement 8: nor does the call it is in. */
+START_TEST(a_task_given_up_in_a_call_that_took_memory_leaks_none)
+{
+	struct counting counting;
+	struct reports reports = { { 0 }, { "" } };
+	bide_config config = config_with(BIDE_VIRTUAL_CLOCK, &reports);
+	counting_init(&counting, true);
+	config.allocator = &counting.allocator;
+	ck_fails(bide_run(leave_one_in_a_call, (void *)(uintptr_t)&calls_of_many[_i], &config, NULL), EBUSY);
+	ck_assert_int_ge(reports.count[BIDE_REPORT_LEFTOVER], 1);
+	ck_assert(counting_is_balanced(&counting));
+}
+END_TEST
+
 static void *run_out_of_memory(void *arg)
 {
 	(void)arg;
@@ -491,5 +579,6 @@ int main(void)
 	    TEST(drops_are_shielded_as_deferred_calls_are),
 	    TEST(what_ended_gives_its_memory_back),
 	    TEST(a_task_given_up_calls_nothing_and_leaks_nothing),
+	    TABLE(a_task_given_up_in_a_call_that_took_memory_leaks_none, calls_of_many),
 	    TEST(without_memory_nothing_is_deferred_or_set));
 }

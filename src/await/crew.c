@@ -2,10 +2,7 @@
  * Layer await: tasks that an owning call holds until they have ended. */
 #include "await/crew.h"
 
-static size_t room_for(int capacity)
-{
-	return (size_t)capacity * sizeof(struct crew_member);
-}
+#include "await/scratch.h"
 
 int crew_init(struct crew *crew, struct task *self, int capacity)
 {
@@ -14,7 +11,7 @@ int crew_init(struct crew *crew, struct task *self, int capacity)
 	crew->first_err = crew->last_err = 0;
 	crew->winner = -1;
 	crew->wakes_always = crew->fails_fast = false;
-	crew->members = capacity <= CREW_FEW ? crew->few : memory_alloc(self->loop->memory, room_for(capacity));
+	crew->members = capacity <= CREW_FEW ? crew->few : scratch_get(self, (size_t)capacity * sizeof *crew->members);
 	return crew->members ? 0 : -1;
 }
 
@@ -81,10 +78,10 @@ void crew_end(struct crew *crew, const char *reason)
 	}
 }
 
-void crew_destroy(struct crew *crew, int capacity)
+void crew_destroy(struct crew *crew)
 {
 	for (int i = 0; i < crew->count; i++)
 		task_drop(crew->members[i].task);
 	if (crew->members != crew->few)
-		memory_free(crew->self->loop->memory, crew->members, room_for(capacity));
+		scratch_put(crew->self, crew->members);
 }

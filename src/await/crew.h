@@ -40,6 +40,6 @@ int crew_wait(struct crew *crew, bide_time deadline);
 /* Cancels who has not ended and waits, uninterruptibly, until all have. */
 void crew_end(struct crew *crew, const char *reason);
 /* All have ended: drops the references and the room. */
-void crew_destroy(struct crew *crew, int capacity);
+void crew_destroy(struct crew *crew);
 
 #endif

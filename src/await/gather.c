@@ -61,7 +61,7 @@ int bide_gather(bide_task *const tasks[], int count, bide_result out[], unsigned
 		crew_add(&crew, task_resolve_joinable(tasks[i]));
 	int interrupted = wait_for_all(&crew);
 	hand_out(&crew, out);
-	crew_destroy(&crew, count);
+	crew_destroy(&crew);
 	if (interrupted)
 		return fail_with(interrupted);
 	return crew.first_err ? fail_with(crew.first_err) : 0;
@@ -100,6 +100,6 @@ int bide_wait_for(bide_task *handle, bide_time timeout, bide_result *out)
 			err = 0; /* it answered the cancel with an outcome of its own */
 	}
 	hand_out(&crew, out);
-	crew_destroy(&crew, 1);
+	crew_destroy(&crew);
 	return err ? fail_with(err) : 0;
 }

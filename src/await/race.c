@@ -88,7 +88,7 @@ int bide_race(bide_fn *const fns[], void *const args[], int count, bide_time sta
 	if (index >= 0 && winner)
 		*winner = (bide_result){ task_outcome(race.crew.members[index].task)->value, 0 };
 	give_handles_back(&race.crew);
-	crew_destroy(&race.crew, count);
+	crew_destroy(&race.crew);
 	if (status)
 		return fail_with(status);
 	if (index >= 0)

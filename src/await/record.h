@@ -19,6 +19,7 @@
 
 struct deferred;
 struct local;
+struct scratch;
 struct bide_coro;
 struct child;
 
@@ -75,6 +76,7 @@ struct annex {
 	struct local *locals;
 	struct list coros;         /* that belong to it (coro.c) */
 
+	struct scratch *scratch;   /* memory of the calls in which it waits (scratch.c) */
 	uintptr_t held_addresses;  /* of all locks held, xor */
 	const char *cancel_reason;
 	void (*drop)(void *arg);   /* for an arg whose body is never entered */

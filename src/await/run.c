@@ -12,6 +12,7 @@
 
 #include "await/group.h"
 #include "await/record.h"
+#include "await/scratch.h"
 #include "await/tower.h"
 #include "base/fail.h"
 
@@ -178,6 +179,7 @@ static void free_record(void *record, void *arg)
 	child_free(task);
 	deferred_free(task);
 	locals_free(task);
+	scratch_free(task);
 	stack_put(&run->loop.stacks, &task->task.stack);
 }
 

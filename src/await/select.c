@@ -12,6 +12,7 @@
 #include <poll.h>
 
 #include "await/circle.h"
+#include "await/scratch.h"
 #include "await/selectable.h"
 #include "base/fail.h"
 
@@ -337,13 +338,10 @@ int bide_select(bide_case cases[], int count, unsigned flags)
 			return -1;
 	if (count <= FEW)
 		return select_held(&selection);
-	size_t size = (size_t)count * sizeof *few;
-	selection.records = memory_alloc(selection.self->loop->memory, size);
+	selection.records = scratch_get(selection.self, (size_t)count * sizeof *few);
 	if (!selection.records)
 		return -1;
 	int index = select_held(&selection);
-	int saved = errno;
-	memory_free(selection.self->loop->memory, selection.records, size);
-	errno = saved;
+	scratch_put(selection.self, selection.records);
 	return index;
 }

@@ -104,6 +104,7 @@ void annex_begin(struct await_task *task)
 	annex->held_locks = 0;
 	annex->held_addresses = 0;
 	annex->circle_search = 0;
+	annex->scratch = NULL;
 	task->has_annex = true;
 }
 

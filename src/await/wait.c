@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "await/circle.h"
+#include "await/scratch.h"
 #include "base/fail.h"
 
 #define FEW 16 /* so many observers lie on the stack */
@@ -109,14 +110,10 @@ int bide_wait(bide_future *const futures[], int count, int mode)
 		return -1;
 	if (count <= FEW)
 		return wait_with(futures, &waiting, few);
-	const struct memory *memory = waiting.self->loop->memory;
-	size_t size = (size_t)count * sizeof *few;
-	struct watched *many = memory_alloc(memory, size);
+	struct watched *many = scratch_get(waiting.self, (size_t)count * sizeof *many);
 	if (!many)
 		return -1;
 	int done = wait_with(futures, &waiting, many);
-	int saved = errno;
-	memory_free(memory, many, size);
-	errno = saved;
+	scratch_put(waiting.self, many);
 	return done;
 }
