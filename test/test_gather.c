@@ -345,6 +345,19 @@ VIRTUAL_TEST(a_task_that_answers_its_cancel_gives_that_answer)
 	ck_assert(bide_now() == 50 * MS);
 }
 
+/* The scope whose deadline it was has made no call fail. */
+VIRTUAL_TEST(a_deadline_that_is_answered_with_a_value_is_nobody_s_failure)
+{
+	bide_scope scope;
+	jobs[0] = (struct job){ .name = "a", .delay = BIDE_SEC, .answer = "answer" };
+	start_jobs(1);
+	must(bide_scope_enter(&scope, bide_after(50 * MS), 0) == 0);
+	ck_assert_int_eq(bide_wait_for(tasks[0], BIDE_NEVER, &results[0]), 0);
+	ck_assert_str_eq(results[0].value, "answer");
+	ck_assert_int_eq(bide_scope_leave(&scope), 0);
+	ck_assert(bide_scope_expired(&scope));
+}
+
 /* semantics 81 */
 VIRTUAL_TEST(with_no_time_a_task_that_is_done_gives_its_outcome_and_one_not_begun_never_begins)
 {
@@ -477,6 +490,7 @@ int main(void)
 	    TEST(a_slow_task_is_canceled_and_waited_for),
 	    LOOP(a_task_that_is_in_time_gives_its_outcome, 0, 4),
 	    TEST(a_task_that_answers_its_cancel_gives_that_answer),
+	    TEST(a_deadline_that_is_answered_with_a_value_is_nobody_s_failure),
 	    LOOP(with_no_time_a_task_that_is_done_gives_its_outcome_and_one_not_begun_never_begins, 0, 4),
 	    LOOP(a_canceled_caller_takes_the_task_with_it, 0, 2),
 	    LOOP(entered_with_a_cancel_pending_it_ends_the_task_and_fails_by_the_cancel, 0, 2),

@@ -173,6 +173,22 @@ VIRTUAL_TEST(a_canceled_caller_ends_the_race)
 	expect_notes("a@0 b@20 bx25 ax55");
 }
 
+/* A value is a value, also when it comes after a cancel: statement 80 says it of wait_for. */
+VIRTUAL_TEST(one_that_answers_the_cancel_of_the_caller_with_a_value_has_won)
+{
+	bide_result winner = { NULL, -1 };
+	bide_scope scope;
+	runners[0] = (struct runner){ .name = "a", .delay = BIDE_SEC };
+	runners[1] = (struct runner){ .name = "b", .delay = BIDE_SEC, .stubborn = 30 * MS, .has_value_after_cancel = true };
+	must(bide_scope_enter(&scope, bide_after(25 * MS), 0) == 0);
+	ck_assert_int_eq(race(2, 20 * MS, &winner), 1);
+	ck_assert_str_eq(winner.value, "late");
+	ck_assert(winner.err == 0 && bide_now() == 55 * MS);
+	if (_i) /* the deadline is pending still, for the next call */
+		ck_fails(bide_sleep(1), ETIMEDOUT);
+	ck_assert_int_eq(bide_scope_leave(&scope), _i ? -1 : 0); /* by itself no call failed */
+}
+
 VIRTUAL_TEST(entered_with_a_cancel_pending_it_starts_nobody)
 {
 	runners[0] = (struct runner){ .name = "a", .delay = 1 };
@@ -284,6 +300,7 @@ int main(void)
 	    TEST(losers_are_waited_for),
 	    TEST(if_all_fail_the_last_failure_is_told),
 	    TEST(a_canceled_caller_ends_the_race),
+	    LOOP(one_that_answers_the_cancel_of_the_caller_with_a_value_has_won, 0, 2),
 	    TEST(entered_with_a_cancel_pending_it_starts_nobody),
 	    TEST(a_deadline_ends_the_race),
 	    TEST(arguments_may_be_left_out),

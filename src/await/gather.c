@@ -92,12 +92,15 @@ int bide_wait_for(bide_task *handle, bide_time timeout, bide_result *out)
 	if (check_members(self, &handle, 1) < 0 || crew_init(&crew, self, 1) < 0)
 		return -1;
 	struct await_task *task = task_resolve_joinable(handle);
+	uint8_t was_interrupted = self->was_interrupted;
 	crew_add(&crew, task);
 	int err = wait_until(&crew, time_add(loop_now(self->loop), timeout));
 	if (err) {
 		crew_end(&crew, err == ETIMEDOUT ? "timeout" : "its waiter was canceled");
-		if (task_outcome(task)->err != ECANCELED)
-			err = 0; /* it answered the cancel with an outcome of its own */
+	}
+	if (err && task_outcome(task)->err != ECANCELED) { /* it answered the cancel with an outcome of its own */
+		self->was_interrupted = was_interrupted;
+		err = 0;
 	}
 	hand_out(&crew, out);
 	crew_destroy(&crew);

@@ -82,6 +82,7 @@ int bide_race(bide_fn *const fns[], void *const args[], int count, bide_time sta
 	if (crew_init(&race.crew, self, count) < 0)
 		return -1;
 	race.crew.wakes_always = true;
+	uint8_t was_interrupted = self->was_interrupted;
 	int status = run_race(&race, __builtin_return_address(0));
 	crew_end(&race.crew, "another one won the race");
 	int index = race.crew.winner;
@@ -89,9 +90,11 @@ int bide_race(bide_fn *const fns[], void *const args[], int count, bide_time sta
 		*winner = (bide_result){ task_outcome(race.crew.members[index].task)->value, 0 };
 	give_handles_back(&race.crew);
 	crew_destroy(&race.crew);
+	if (index >= 0) {
+		self->was_interrupted = was_interrupted; /* by a cancel that came too late */
+		return index;
+	}
 	if (status)
 		return fail_with(status);
-	if (index >= 0)
-		return index;
 	return fail_with(race.spawn_err ? race.spawn_err : race.crew.last_err ? race.crew.last_err : ECANCELED);
 }
