@@ -197,7 +197,7 @@ static inline int check_item(const bide_chan *chan, const void *item)
 	return item || chan->item_size == 0 ? 0 : fail_with(EINVAL);
 }
 
-static int wait_with_item(struct task *self, struct list *line, bide_chan *chan, void *item)
+static LINE_WAITS int wait_with_item(struct task *self, struct list *line, bide_chan *chan, void *item)
 {
 	wait_begin(self, line, WAIT_CHAN, chan)->slot = item;
 	int status = park(self, BIDE_NEVER);

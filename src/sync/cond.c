@@ -12,6 +12,20 @@ struct cond {
 
 _Static_assert(sizeof(struct cond) <= sizeof(bide_cond), "bide_cond.opaque");
 
+static LINE_WAITS int wait_without(struct mutex *mutex, struct cond *cond, struct task *self)
+{
+	struct await_task *task = await_task_of(self);
+	wait_begin(self, &cond->line, WAIT_COND, cond)->slot = mutex;
+	mutex->returning++;
+	mutex_release(mutex, task);
+	int status = park(self, BIDE_NEVER);
+	int owner_died = mutex_is_held_by(mutex, task) ? 0 : mutex_lock_shielded(mutex, self);
+	mutex->returning--;
+	if (owner_died) /* is told once only; a cancel or a deadline stays pending */
+		status = owner_died;
+	return status ? fail_with(status) : 0;
+}
+
 int bide_cond_wait(bide_cond *public_cond, bide_mutex *public_mutex)
 {
 	struct cond *cond = (struct cond *)public_cond;
@@ -21,20 +35,11 @@ int bide_cond_wait(bide_cond *public_cond, bide_mutex *public_mutex)
 	struct task *self = checkpoint();
 	if (!self)
 		return -1;
-	struct await_task *task = await_task_of(self);
-	if (!mutex_is_held_by(mutex, task))
+	if (!mutex_is_held_by(mutex, await_task_of(self)))
 		return sync_misuse(EPERM, "waits for a condition without", WAIT_MUTEX, mutex);
 	if (line_check(&cond->line) < 0)
 		return -1;
-	wait_begin(self, &cond->line, WAIT_COND, cond)->slot = mutex;
-	mutex->returning++;
-	mutex_release(mutex, task);
-	int status = park(self, BIDE_NEVER);
-	int owner_died = mutex_lock_shielded(mutex, self);
-	mutex->returning--;
-	if (owner_died) /* is told once only; a cancel or a deadline stays pending */
-		status = owner_died;
-	return status ? fail_with(status) : 0;
+	return wait_without(mutex, cond, self);
 }
 
 static int signal_some(bide_cond *public_cond, int n)

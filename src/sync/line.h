@@ -10,6 +10,9 @@
 #include "base/fail.h"
 #include "sync/holder.h"
 
+/* How the waiting part of a call is marked, which always switches and is called last: see CONTEXT_RETURNS_BY_JUMP. */
+#define LINE_WAITS CONTEXT_RETURNS_BY_JUMP __attribute__((noinline))
+
 /* 0 if it was served, or the errno with which the wait ended. */
 static inline int line_wait(struct task *self, struct list *line, enum wait_kind kind,
     const void *object, int detail)

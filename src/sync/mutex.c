@@ -6,16 +6,10 @@
 #include "base/fail.h"
 #include "sync/holder.h"
 
-bool mutex_is_held_by(const struct mutex *mutex, const struct await_task *task)
+/* Of a mutex of this run: has its owner ended? The record is there still, or another task's. */
+static inline bool is_owner_dead(const struct mutex *mutex)
 {
-	return mutex->owner == task && mutex->owner_id == task->id &&
-	    mutex->run_serial == run_of(task->task.loop)->serial;
-}
-
-static bool is_owner_dead(const struct mutex *mutex)
-{
-	return !record_is_live(mutex->owner) || mutex->owner->id != mutex->owner_id ||
-	    task_outcome(mutex->owner)->is_done;
+	return mutex->owner->id != mutex->owner_id || mutex->owner->task.state >= TASK_DONE;
 }
 
 const struct await_task *mutex_holder(const void *object)
@@ -54,25 +48,20 @@ void mutexes_abandoned(struct await_task *owner)
 
 /* ---- taking and giving ------------------------------------------------------------------------------ */
 
-static void take(struct mutex *mutex, struct await_task *task)
+static inline __attribute__((always_inline)) void take(struct mutex *mutex, struct await_task *task)
 {
+	struct run *run = run_of(task->task.loop);
+	struct annex *annex = annex_of(task);
 	mutex->owner = task;
 	mutex->owner_id = task->id;
-	mutex->run_serial = run_of(task->task.loop)->serial;
-	annex_of(task)->held_locks++;
-	annex_of(task)->held_addresses ^= (uintptr_t)mutex;
-	run_of(task->task.loop)->locks = &lock_hooks;
-}
-
-void mutex_release(struct mutex *mutex, struct await_task *owner)
-{
-	annex_of(owner)->held_locks--;
-	annex_of(owner)->held_addresses ^= (uintptr_t)mutex;
-	mutex_hand_over(mutex, 0);
+	mutex->run_serial = run->serial;
+	annex->held_locks++;
+	annex->held_addresses ^= (uintptr_t)mutex;
+	run->locks = &lock_hooks;
 }
 
 /* Takes it if that needs no waiting: 0, EOWNERDEAD (taken too), EDEADLK, EPERM, or EBUSY. */
-static int try_take(struct mutex *mutex, struct await_task *self)
+static inline int try_take(struct mutex *mutex, struct await_task *self)
 {
 	if (!mutex->owner) {
 		take(mutex, self);
@@ -88,7 +77,7 @@ static int try_take(struct mutex *mutex, struct await_task *self)
 	return EOWNERDEAD;
 }
 
-void mutex_hand_over(struct mutex *mutex, int status)
+static inline void hand_over(struct mutex *mutex, int status)
 {
 	struct wait *next = line_head(&mutex->line);
 	mutex->owner = NULL;
@@ -96,6 +85,19 @@ void mutex_hand_over(struct mutex *mutex, int status)
 		return;
 	take(mutex, await_task_of(next->task));
 	task_wake(next->task, status);
+}
+
+void mutex_hand_over(struct mutex *mutex, int status)
+{
+	hand_over(mutex, status);
+}
+
+void mutex_release(struct mutex *mutex, struct await_task *owner)
+{
+	struct annex *annex = owner->task.annex;
+	annex->held_locks--;
+	annex->held_addresses ^= (uintptr_t)mutex;
+	hand_over(mutex, 0);
 }
 
 void mutex_requeue(struct mutex *mutex, struct wait *wait)
@@ -126,6 +128,12 @@ int mutex_lock_shielded(struct mutex *mutex, struct task *self)
 	return 0;
 }
 
+static LINE_WAITS int wait_for(struct mutex *mutex, struct task *self)
+{
+	int err = line_wait(self, &mutex->line, WAIT_MUTEX, mutex, 0);
+	return err ? fail_with(err) : 0;
+}
+
 int bide_mutex_lock(bide_mutex *public_mutex)
 {
 	struct mutex *mutex = (struct mutex *)public_mutex;
@@ -136,8 +144,8 @@ int bide_mutex_lock(bide_mutex *public_mutex)
 		return -1;
 	int err = try_take(mutex, await_task_of(self));
 	if (err == EBUSY)
-		err = line_wait(self, &mutex->line, WAIT_MUTEX, mutex, 0);
-	else if (err == EDEADLK)
+		return wait_for(mutex, self);
+	if (err == EDEADLK)
 		return sync_misuse(EDEADLK, "locks", WAIT_MUTEX, mutex);
 	return err ? fail_with(err) : 0;
 }

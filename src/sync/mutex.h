@@ -17,7 +17,12 @@ struct mutex {
 
 _Static_assert(sizeof(struct mutex) <= sizeof(bide_mutex), "bide_mutex.opaque");
 
-bool mutex_is_held_by(const struct mutex *mutex, const struct await_task *task);
+static inline bool mutex_is_held_by(const struct mutex *mutex, const struct await_task *task)
+{
+	return mutex->owner == task && mutex->owner_id == task->id &&
+	    mutex->run_serial == run_of(task->task.loop)->serial;
+}
+
 /* Gives it to the first in line, with the status that its wait is to end with, or frees it. */
 void mutex_hand_over(struct mutex *mutex, int status);
 /* Its owner, which lives, gives it up. */

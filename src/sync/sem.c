@@ -50,6 +50,17 @@ static bool try_take(struct sem *sem, int n)
 	return true;
 }
 
+static LINE_WAITS int wait_for(struct sem *sem, struct task *self, int n)
+{
+	sem->unserved++;
+	int status = line_wait(self, &sem->line, WAIT_SEM, sem, n);
+	if (!status)
+		return 0;
+	sem->unserved--;
+	serve(sem); /* the one that left may have held smaller requests up */
+	return fail_with(status);
+}
+
 int bide_sem_acquire(bide_sem *public_sem, int n)
 {
 	struct sem *sem = (struct sem *)public_sem;
@@ -58,15 +69,7 @@ int bide_sem_acquire(bide_sem *public_sem, int n)
 	struct task *self = checkpoint();
 	if (!self || line_check(&sem->line) < 0)
 		return -1;
-	if (try_take(sem, n))
-		return 0;
-	sem->unserved++;
-	int status = line_wait(self, &sem->line, WAIT_SEM, sem, n);
-	if (!status)
-		return 0;
-	sem->unserved--;
-	serve(sem); /* the one that left may have held smaller requests up */
-	return fail_with(status);
+	return try_take(sem, n) ? 0 : wait_for(sem, self, n);
 }
 
 int bide_sem_tryacquire(bide_sem *public_sem, int n)
