@@ -9,12 +9,6 @@
 #include "await/record.h"
 #include "base/fail.h"
 
-static void *fail_null(int err)
-{
-	errno = err;
-	return NULL;
-}
-
 /* ---- the children -------------------------------------------------------------------------------- */
 
 static void cancel_children(struct group *group, const char *reason)

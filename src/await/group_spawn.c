@@ -7,18 +7,7 @@
 
 #include "await/group.h"
 #include "await/record.h"
-
-static int fail_with(int err)
-{
-	errno = err;
-	return -1;
-}
-
-static void *fail_null(int err)
-{
-	errno = err;
-	return NULL;
-}
+#include "base/fail.h"
 
 /* ---- room ---------------------------------------------------------------------------------------- */
 
