@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The manual pages: they set without a warning; each section-3 page has the parts that a reader looks for,
+# the header's declarations word by word, every call of it, and every errno that the header names.
+bad=0
+
+complain() {
+	printf '%s\n' "$1"
+	bad=1
+}
+
+# All names of errors that the system has.
+names=$(echo '#include <errno.h>' | "$CC" -E -dM - | awk '$2 ~ /^E[A-Z0-9]+$/ { print $2 }')
+
+squeeze() { tr -s ' \t\n' ' '; }
+
+# The public declarations of a header, one a line, as a synopsis has them.
+declarations() {
+	grep -v '^#' "$1" | sed 's|/\*.*\*/||' | squeeze | grep -o 'BIDE_API [^;]*;' | sed 's/^BIDE_API //'
+}
+
+for page in docs/man/*.[0-9]; do
+	if command -v groff >/dev/null; then
+		said=$(groff -man -t -ww -z -Tutf8 "$page" 2>&1)
+		[ -z "$said" ] || complain "$page: $said"
+	fi
+	for also in $(sed -n 's/^\.BR \(bide-[a-z]*\) (\([0-9]\)).*/\1.\2/p' "$page"); do
+		[ -f "docs/man/$also" ] || complain "$page refers to $also, which is not there"
+	done
+done
+
+for page in docs/man/*.3; do
+	header=include/bide/$(basename "$page" .3 | sed 's/^bide-//').h
+	[ -f "$header" ] || { complain "$page: there is no $header"; continue; }
+	for part in NAME SYNOPSIS DESCRIPTION 'RETURN VALUE' ERRORS CANCELLATION THREADS EXAMPLE 'SEE ALSO'; do
+		grep -q "^\.SH $part\$" "$page" || complain "$page has no section $part"
+	done
+	synopsis=$(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/p' "$page" | squeeze)
+	missing=$(declarations "$header" | while read -r line; do
+		case $synopsis in *" $line"*) ;; *) printf '  %s\n' "$line" ;; esac
+	done)
+	[ -z "$missing" ] || complain "$page: its synopsis does not have
+$missing"
+	errors=$(sed -n '/^\.SH ERRORS/,/^\.SH CANCELLATION/p' "$page")
+	for name in $(grep -ow 'E[A-Z]*' "$header" | sort -u); do
+		printf '%s\n' "$names" | grep -qx "$name" || continue
+		printf '%s\n' "$errors" | grep -qw "$name" || complain "$page: its errors do not have $name"
+	done
+done
+exit $bad
