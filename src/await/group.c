@@ -143,10 +143,8 @@ int bide_group_next(bide_group *public_group, bide_task **handle, bide_result *o
 		return -1;
 	if (!(group->flags & BIDE_COLLECT))
 		return fail_with(EINVAL);
-	for (;;) {
-		struct task *self = checkpoint();
-		if (!self)
-			return -1;
+	struct task *self = checkpoint();
+	while (self) {
 		struct link *link = list_head(&group->ended);
 		if (link) {
 			tell_of(container_of(link, struct child, link), handle, out);
@@ -158,7 +156,10 @@ int bide_group_next(bide_group *public_group, bide_task **handle, bide_result *o
 		int status = park(self, BIDE_NEVER);
 		if (status)
 			return fail_with(status);
+		if (list_is_empty(&group->ended)) /* else an outcome was first, whatever came since */
+			self = checkpoint();
 	}
+	return -1;
 }
 
 /* ---- canceling and leaving --------------------------------------------------------------------------- */
