@@ -391,6 +391,33 @@ START_TEST(an_overwritten_canary_is_noticed_at_the_next_switch)
 }
 END_TEST
 
+static void *return_where_it_stands(void *arg)
+{
+	volatile char local[16] = "on my stack";
+	uintptr_t address = (uintptr_t)(*(int *)arg == 1 ? (volatile char *)arg : local);
+	if (*(int *)arg == 2)
+		bide_exit((void *)address);
+	return (void *)address;
+}
+
+static void *join_one_that_returns_its_stack(void *arg)
+{
+	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
+	attr.name = "careless";
+	must(must_end_well(bide_spawn_with(return_where_it_stands, arg, &attr)));
+	return NULL;
+}
+
+/* Statement 32. 0: a local; 1: what is somebody else's; 2: a local, by bide_exit(). */
+START_TEST(a_result_on_the_tasks_own_stack_is_reported)
+{
+	struct reports reports = { .count = { 0 } };
+	run_debug(join_one_that_returns_its_stack, &_i, &reports);
+	ck_assert_int_eq(reports.count[BIDE_REPORT_STACK], _i == 1 ? 0 : 1);
+	ck_assert(_i == 1 || strstr(reports.text[BIDE_REPORT_STACK], "task 2 \"careless\" points into the task's stack"));
+}
+END_TEST
+
 /* Whatever healthy tasks do, nothing is reported: deep, on small stacks, in coroutines, trimmed, recycled. */
 static void *healthy(void *arg)
 {
@@ -531,6 +558,7 @@ int main(void)
 	    TEST(a_site_for_which_there_is_no_memory_is_left_out),
 	    TABLE(a_canary_that_is_overwritten_is_reported_once, yields),
 	    TEST(an_overwritten_canary_is_noticed_at_the_next_switch),
+	    LOOP(a_result_on_the_tasks_own_stack_is_reported, 0, 3),
 	    TEST(healthy_tasks_are_never_reported),
 	    TEST(debug_mode_runs_tasks_in_the_same_order),
 	    TEST(timers_are_in_time_in_debug_mode));

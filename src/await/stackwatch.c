@@ -107,11 +107,25 @@ static void check_one(const struct stack *stack, struct leave_point left, struct
 	    (void *)stack->low, (void *)stack->high, stack_size(stack));
 }
 
+/* Of a task that has ended on a stack of ours: its result must not lie there. */
+static void check_result(struct await_task *task)
+{
+	char label[TASK_LABEL_SIZE];
+	const struct stack *stack = &task->task.stack;
+	if (stack->origin != STACK_ADOPTED && stack_contains(stack, task_outcome(task)->value))
+		run_report(run_of(task->task.loop), BIDE_REPORT_STACK, "the result %p of task %s points into the task's stack "
+		    "%p-%p, which is no more", task_outcome(task)->value, task_label(task, label), (void *)stack->low,
+		    (void *)stack->high);
+}
+
 void check_slice(struct loop *loop, struct task *task)
 {
 	(void)loop;
-	if (task->stack.low)
-		tower_of_task(await_task_of(task), check_one, await_task_of(task));
+	if (!task->stack.low)
+		return;
+	tower_of_task(await_task_of(task), check_one, await_task_of(task));
+	if (task->state == TASK_DONE)
+		check_result(await_task_of(task));
 }
 
 /* ---- not to be had ------------------------------------------------------------------------------- */
