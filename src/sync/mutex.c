@@ -157,6 +157,8 @@ int bide_mutex_trylock(bide_mutex *public_mutex)
 	if (!self || !mutex)
 		return self ? fail_with(EINVAL) : -1;
 	int err = try_take(mutex, self);
+	if (err == EDEADLK)
+		return sync_misuse(EDEADLK, "locks", WAIT_MUTEX, mutex);
 	return err ? fail_with(err) : 0;
 }
 

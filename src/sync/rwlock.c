@@ -116,6 +116,8 @@ static int trylock_for(bide_rwlock *public_lock, int kind)
 	if (line_check(&lock->line) < 0)
 		return -1;
 	int err = try_take(lock, self, kind);
+	if (err == EDEADLK)
+		return sync_misuse(EDEADLK, "locks", WAIT_RWLOCK, lock);
 	return err ? fail_with(err) : 0;
 }
 

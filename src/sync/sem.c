@@ -89,7 +89,7 @@ int bide_sem_release(bide_sem *public_sem, int n)
 		return -1;
 	int limit = sem->max > 0 ? sem->max : INT_MAX;
 	if (n > limit - sem->value)
-		return fail_with(EOVERFLOW);
+		return sync_misuse(EOVERFLOW, "releases", WAIT_SEM, sem);
 	sem->value += n;
 	serve(sem);
 	return 0;
