@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Part of bide: mutex, rwlock, condition, semaphore, event, barrier, once.
+ * Part of bide: mutex, rwlock, condition, semaphore, event, barrier, once; and the system's mutex.
  *
  * All are caller-owned, valid when all zero (a semaphore of value 0, a barrier must be initialized),
  * and allocate nothing while tasks wait. Waiters are served first come, first served, and what they
@@ -17,6 +17,8 @@
 #define BIDE_SYNC_H
 
 #include <bide/api.h>
+
+#include <pthread.h>
 
 BIDE_BEGIN
 
@@ -119,6 +121,15 @@ typedef struct bide_once {
  * line calls fn. fn must return: bide_exit() in it leaves the others waiting.
  * 0 when it has succeeded. Errors: EDEADLK fn calls it on the same object. [S] */
 BIDE_API int bide_once_run(bide_once *once, int (*fn)(void *arg), void *arg);
+
+/* MUTEXES OF THE SYSTEM are for what threads share. A task that waits for one stops its whole loop; and if
+ * another task of the loop holds one while it waits for anything, the next that wants it stops the loop for
+ * ever. So: unlock it before the next [S] call, or use a bide_mutex. These two are pthread_mutex_lock() and
+ * pthread_mutex_unlock(), and with BIDE_DEBUG they look after that: a task that parks, yields or ends with one
+ * in its hand is reported (BIDE_REPORT_MISUSE), and a lock that could never come is refused, with a
+ * report. Errors, besides those of the two: EINVAL mutex is NULL; EDEADLK as said. [T] */
+BIDE_API int bide_os_mutex_lock(pthread_mutex_t *mutex);
+BIDE_API int bide_os_mutex_unlock(pthread_mutex_t *mutex);
 
 BIDE_END
 

@@ -22,6 +22,7 @@ struct local;
 struct scratch;
 struct bide_coro;
 struct child;
+struct run;
 
 /* What lies behind struct task in the same record. A million parked tasks have a million of these: what is
  * not needed by a task that is just parked belongs into the annex. docs/notes/stack.md has the sum. */
@@ -121,6 +122,10 @@ struct lock_hooks {
 	void (*abandoned)(struct await_task *task);
 	/* Who holds what a task waits for; NULL: nobody, or that is not known. */
 	const struct await_task *(*holder)(enum wait_kind kind, const void *object);
+	/* In debug mode: a task's slice is over. */
+	void (*slice_ended)(struct await_task *task);
+	/* The run is over: what is noted of it goes. */
+	void (*run_ended)(struct run *run);
 };
 
 /* A bide_run(), in LOOP_ROOM_AWAIT of its loop. */
@@ -141,6 +146,7 @@ struct run {
 	struct list done_callbacks; /* of bide_on_done, likewise */
 	struct sites sites;      /* where stacks are painted */
 	const struct lock_hooks *locks; /* NULL: no lock was ever taken or waited for */
+	struct list os_mutexes;  /* that tasks hold, in debug mode; the layer sync's */
 	struct sweep sweep;
 	struct overflow_watch overflow_watch;
 	bide_time limit_reported_at; /* real time */

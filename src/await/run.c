@@ -224,6 +224,14 @@ static struct stack_options stack_options(const bide_config *config)
 	};
 }
 
+static void slice_ended(struct loop *loop, struct task *task)
+{
+	const struct lock_hooks *locks = run_of(loop)->locks;
+	check_slice(loop, task);
+	if (locks)
+		locks->slice_ended(await_task_of(task));
+}
+
 static int init_loop(struct run *run)
 {
 	const bide_allocator *allocator = run->config.allocator;
@@ -258,7 +266,7 @@ static int init_loop(struct run *run)
 		return fail_with(err);
 	}
 	if (run->config.flags & BIDE_DEBUG)
-		run->loop.after_slice = check_slice;
+		run->loop.after_slice = slice_ended;
 	sweep_init(run, run->config.trim_after);
 	return 0;
 }
@@ -269,6 +277,8 @@ static void destroy_run(struct run *run)
 	soons_free(run);
 	done_callbacks_free(run);
 	slab_each(&run->loop.tasks, free_record, run);
+	if (run->locks)
+		run->locks->run_ended(run);
 	sites_destroy(run);
 	loop_current = NULL;
 	loop_destroy(&run->loop);

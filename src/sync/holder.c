@@ -21,7 +21,7 @@ static const struct await_task *holder(enum wait_kind kind, const void *object)
 	}
 }
 
-const struct lock_hooks lock_hooks = { mutexes_abandoned, holder };
+const struct lock_hooks lock_hooks = { mutexes_abandoned, holder, os_mutexes_check, os_mutexes_forget };
 
 static void report(int err, const char *verb, enum wait_kind kind, const void *object)
 {

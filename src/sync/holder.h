@@ -8,6 +8,8 @@
 extern const struct lock_hooks lock_hooks;
 
 void mutexes_abandoned(struct await_task *owner);
+void os_mutexes_check(struct await_task *task);
+void os_mutexes_forget(struct run *run);
 const struct await_task *mutex_holder(const void *mutex);
 const struct await_task *rwlock_holder(const void *rwlock);
 const struct await_task *once_holder(const void *once);
