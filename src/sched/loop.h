@@ -19,6 +19,7 @@
 /* Rooms of the upper layers, filled and emptied by them. */
 enum loop_room {
 	LOOP_ROOM_AWAIT,
+	LOOP_ROOM_IO,
 	LOOP_ROOM_HOST,
 	LOOP_ROOM_INSPECT,
 	LOOP_ROOM_COUNT

@@ -17,6 +17,7 @@ struct task;
 	X(SLEEP, "sleep")                                                                              \
 	X(SETTLE, "the loop to settle")                                                                \
 	X(FD, "fd")                                                                                    \
+	X(STREAM, "stream")                                                                            \
 	X(JOIN, "task")                                                                                \
 	X(FUTURE, "future")                                                                            \
 	X(SELECT, "select")                                                                            \
