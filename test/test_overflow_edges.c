@@ -3,6 +3,7 @@
  * pointers into the guards of others, signal handlers that go too deep, two threads at once. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "stack/stack.h"
@@ -314,6 +315,51 @@ START_TEST(one_that_goes_too_deep_on_the_alternate_stack_dies_too)
 }
 END_TEST
 
+/* ---- other memory, other runs ----------------------------------------------------------------------------------- */
+
+/* On memory of the caller's, under which the caller has put a guard. */
+static void *on_own_memory(void *arg)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *own = mmap(NULL, 33 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
+	mprotect(own, page, PROT_NONE);
+	attr.stack = own + page;
+	attr.stack_size = 32 * page;
+	attr.name = "on its own memory";
+	bide_join(bide_spawn_with(overflowing, arg, &attr), NULL);
+	return NULL;
+}
+
+static void die_on_own_memory(void *arg)
+{
+	bide_run(on_own_memory, arg, NULL, NULL);
+}
+
+START_TEST(a_guard_that_the_caller_has_made_is_named_too)
+{
+	struct death death = death_by(die_on_own_memory, NULL);
+	check_line(&death, "task 2 \"on its own memory\"", "bide_task_attr.stack_size");
+}
+END_TEST
+
+/* The handlers were taken out and put in again. */
+static void die_in_the_third_run(void *arg)
+{
+	struct victim victim = { .body = overflowing, .is_on_a_thread = *(bool *)arg };
+	bide_run(nothing, NULL, NULL, NULL);
+	bide_run(nothing, NULL, NULL, NULL);
+	die(&victim);
+}
+
+START_TEST(a_later_run_of_the_process_is_watched_as_the_first)
+{
+	bool is_on_a_thread = _i;
+	struct death death = death_by(die_in_the_third_run, &is_on_a_thread);
+	check_named(&death);
+}
+END_TEST
+
 /* ---- two at once ------------------------------------------------------------------------------------------------- */
 
 /* Each overflow of each thread begins at the same moment: whatever comes out is whole lines, one at least. */
@@ -374,5 +420,7 @@ int main(void)
 	    LOOP(an_overflow_of_the_loop_s_own_stack_is_the_host_s, 0, 2),
 	    LOOP(a_signal_handler_that_goes_too_deep_on_a_task_s_stack_is_named, 0, 2),
 	    TEST(one_that_goes_too_deep_on_the_alternate_stack_dies_too),
+	    TEST(a_guard_that_the_caller_has_made_is_named_too),
+	    LOOP(a_later_run_of_the_process_is_watched_as_the_first, 0, 2),
 	    LOOP(threads_that_overflow_at_once_leave_whole_lines, 0, 5));
 }

@@ -111,6 +111,26 @@ VIRTUAL_TEST(no_stack_is_handed_out_without_its_guard)
 		must(bide_coro_close(coros[--made]) == 0);
 }
 
+/* The kernel refuses advice for memory that is locked, as all of it is after this: protection it is. */
+VIRTUAL_TEST(locked_memory_is_guarded_too)
+{
+	bide_task *tasks[40];
+	int visited = 0;
+	if (!suite_is_native() || mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+		return;
+	bide_future_init(&gate, NULL);
+	for (int i = 0; i < 40; i++)
+		must((tasks[i] = try_spawn(20 * KIB + 4 * KIB * (size_t)(i % 4), NULL)) != NULL);
+	settle();
+	ck_assert_int_eq(bide_stack_each(check_range, &visited), 41);
+	is_unreadable(NULL);
+	bide_future_set(&gate, NULL);
+	for (int i = 0; i < 40; i++)
+		must_end_well(tasks[i]);
+	bide_trim();
+	must(munlockall() == 0);
+}
+
 /* ---- pages of their own ---------------------------------------------------------------------------------- */
 
 struct pages {
@@ -329,6 +349,7 @@ int main(void)
 {
 	return SUITE("stack_safety",
 	    TABLE(no_stack_is_handed_out_without_its_guard, refusals),
+	    TEST(locked_memory_is_guarded_too),
 	    TEST(no_two_tasks_share_a_page_and_their_tops_are_spread),
 	    TEST(stacks_are_never_huge_pages),
 	    TEST(hooks_that_fail_at_random_cost_the_spawn_that_asked_and_nothing_else),

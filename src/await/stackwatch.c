@@ -140,15 +140,23 @@ static void report_mappings(struct run *run)
 	    4 * limit);
 }
 
+static const struct {
+	int resource;
+	const char *name;
+} space_limits[] = { { RLIMIT_AS, "RLIMIT_AS (ulimit -v)" }, { RLIMIT_DATA, "RLIMIT_DATA (ulimit -d)" } };
+
 static void report_space(struct run *run)
 {
 	struct rlimit space;
-	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-		run_report(run, BIDE_REPORT_LIMIT, "no address space is left for a further stack: RLIMIT_AS "
-		    "(ulimit -v) allows this process %llu bytes", (unsigned long long)space.rlim_cur);
-	else
-		run_report(run, BIDE_REPORT_LIMIT, "the system has no memory for a further stack; if it has, "
-		    "look at vm.max_map_count (%ld) and vm.overcommit_memory", stack_mapping_limit());
+	for (size_t i = 0; i < sizeof space_limits / sizeof *space_limits; i++) {
+		if (getrlimit(space_limits[i].resource, &space) < 0 || space.rlim_cur == RLIM_INFINITY)
+			continue;
+		run_report(run, BIDE_REPORT_LIMIT, "no address space is left for a further stack: %s allows this "
+		    "process %llu bytes", space_limits[i].name, (unsigned long long)space.rlim_cur);
+		return;
+	}
+	run_report(run, BIDE_REPORT_LIMIT, "the system has no memory for a further stack; if it has, look at "
+	    "vm.max_map_count (%ld) and vm.overcommit_memory", stack_mapping_limit());
 }
 
 void report_limit(struct run *run, enum stack_trouble *trouble)

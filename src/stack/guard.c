@@ -113,6 +113,25 @@ static int claim_mappings(void)
 	return fail_with(ENOMEM);
 }
 
+/* Whether the kernel would split so many pages off still, as somebody else may want to. Tried out, since it
+ * tells how many mappings there are only by listing them all. */
+#define SPLITS_FOR_OTHERS 32
+
+static bool leaves_some_to_others(void)
+{
+	size_t page_size = (size_t)sysconf(_SC_PAGESIZE), size = 2 * SPLITS_FOR_OTHERS * page_size;
+	char *pages = system_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	if (pages == MAP_FAILED)
+		return false;
+	size_t at = page_size;
+	while (at < size && system_mprotect(pages + at, page_size, PROT_NONE) == 0)
+		at += 2 * page_size;
+	int err = errno;
+	munmap(pages, size);
+	errno = err;
+	return at >= size;
+}
+
 void stack_guards_gone(long count)
 {
 	atomic_fetch_sub_explicit(&protected_guards, count, memory_order_relaxed);
@@ -151,7 +170,8 @@ long stack_guards_install(char *start, size_t stride, size_t count, size_t size)
 			goto undo;
 		by_protection++;
 	}
-	return by_protection;
+	if (by_protection == 0 || leaves_some_to_others())
+		return by_protection;
 
 undo:;
 	int err = errno;

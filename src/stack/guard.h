@@ -4,7 +4,8 @@
  * MADV_GUARD_INSTALL (Linux 6.13) marks pages without splitting the mapping: a million guarded stacks
  * are one mapping. Elsewhere mprotect, at two mappings a guard, of which the kernel gives a process
  * vm.max_map_count in all. The guards of every pool in the process together leave some of them to the
- * rest of the program, so that a malloc() next door does not fail because of us. */
+ * rest of the program, however many that has already, so that a malloc() next door does not fail because
+ * of us. */
 #ifndef STACK_GUARD_H
 #define STACK_GUARD_H
 
