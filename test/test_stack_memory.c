@@ -4,7 +4,6 @@
  * meant; neither means much under an emulator or a sanitizer, so there only the values are checked. */
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "await/record.h"
@@ -405,11 +404,24 @@ static void run_trimming(bide_fn *main_fn)
 	ck_assert_int_eq(bide_run(main_fn, &config, &config, NULL), 0);
 }
 
-static int64_t cpu_time(void)
+/* What the deep ones hold as long as nothing was trimmed. It is reckoned: a busy machine may take longer to start
+ * them than a trim waits. */
+static size_t deep_size(void)
 {
-	struct timespec used;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return used.tv_sec * BIDE_SEC + used.tv_nsec;
+	return (size_t)(deep_count + deep_count / 4) * 128 * KIB;
+}
+
+/* After some time, of which a busy machine may need more. */
+static size_t resident_when_trimmed(bide_time after, size_t limit)
+{
+	size_t resident = 0;
+	for (int i = 0; i < 100; i++) {
+		pass(4 * after);
+		resident = sum_of_stacks().resident;
+		if (resident <= limit)
+			break;
+	}
+	return resident;
 }
 
 /* Nothing runs at all: the loop wakes for it once and never again. */
@@ -417,7 +429,6 @@ static void *idle_main(void *arg)
 {
 	bide_time after = ((bide_config *)arg)->trim_after;
 	start_deep(deep_tasks_to_start());
-	size_t deep = sum_of_stacks().resident;
 	long sleeps = voluntary_switches();
 	int64_t used = cpu_time();
 	pass(8 * after);
@@ -425,7 +436,7 @@ static void *idle_main(void *arg)
 	ck_assert_int_lt(cpu_time() - used, 2 * after); /* it does not spin meanwhile */
 	size_t trimmed = sum_of_stacks().resident;
 	if (suite_is_native()) {
-		ck_assert_uint_le(trimmed, deep / 5);
+		ck_assert_uint_le(trimmed, deep_size() / 5);
 		/* One for the end of this sleep, one for the trim; page faults and the like may add some. */
 		ck_assert_int_le(sleeps, 6);
 	}
@@ -448,6 +459,7 @@ static void *keeps_busy(void *arg)
 }
 
 static volatile bool is_enough;
+static bide_time longest_nap;
 
 /* Deep at each waking, so that a trim in between shows. */
 static void *wakes_often(void *arg)
@@ -455,9 +467,19 @@ static void *wakes_often(void *arg)
 	bide_time nap = *(bide_time *)arg / 4;
 	while (!is_enough) {
 		touch(64 * KIB);
+		bide_time begin = bide_now();
 		must(bide_sleep(nap) == 0);
+		if (bide_now() - begin > longest_nap)
+			longest_nap = bide_now() - begin;
 	}
 	return NULL;
+}
+
+/* One that a busy machine has let sleep for as long as a trim waits may have been trimmed. */
+static void check_waker(size_t resident, bide_time after)
+{
+	if (suite_is_native() && longest_nap < after)
+		ck_assert_uint_ge(resident, 64 * KIB);
 }
 
 struct wanted {
@@ -477,21 +499,18 @@ static void *busy_main(void *arg)
 	bide_time after = ((bide_config *)arg)->trim_after;
 	struct wanted waker = { NULL, 0 };
 	is_enough = false;
+	longest_nap = 0;
 	start_deep(deep_tasks_to_start());
-	size_t deep = sum_of_stacks().resident;
 	bide_task *yielder = must_spawn(keeps_busy, (void *)(uintptr_t)&is_enough);
 	waker.task = spawn_sized(wakes_often, &after, 128 * KIB);
-	pass(4 * after);
-	size_t trimmed = sum_of_stacks().resident;
+	size_t limit = deep_size() / 5 + 128 * KIB, trimmed = resident_when_trimmed(after, limit);
 	bide_stack_each(find_resident_of, &waker);
 	is_enough = true;
-	if (suite_is_native()) {
-		ck_assert_uint_ge(deep, (size_t)deep_count * 128 * KIB);
-		ck_assert_uint_le(trimmed, deep / 5 + 128 * KIB);
-		ck_assert_uint_ge(waker.resident, 64 * KIB);
-	}
 	must_end_well(yielder);
 	must_end_well(waker.task);
+	if (suite_is_native())
+		ck_assert_uint_le(trimmed, limit);
+	check_waker(waker.resident, after);
 	end_deep();
 	return NULL;
 }
@@ -507,16 +526,19 @@ static void *short_waits_main(void *arg)
 {
 	bide_time after = ((bide_config *)arg)->trim_after;
 	struct wanted waker = { NULL, 0 };
+	size_t least = SIZE_MAX;
 	is_enough = false;
+	longest_nap = 0;
 	waker.task = spawn_sized(wakes_often, &after, 128 * KIB);
 	for (int i = 0; i < 40; i++) {
 		pass(after / 8);
 		bide_stack_each(find_resident_of, &waker);
-		if (suite_is_native())
-			must_msg(waker.resident >= 64 * KIB, "after %d naps", i);
+		if (waker.resident < least)
+			least = waker.resident;
 	}
 	is_enough = true;
 	must_end_well(waker.task);
+	check_waker(least, after);
 	return NULL;
 }
 
@@ -532,10 +554,10 @@ static void *beside_main(void *arg)
 	bide_time after = ((bide_config *)arg)->trim_after;
 	start_deep(deep_tasks_to_start());
 	for (int i = 0; i < 100; i++) {
-		bide_time begin = bide_now();
+		int64_t used = cpu_time();
 		pass(after / 20);
-		bide_time late = bide_now() - begin - after / 20;
-		must_msg(late < 50 * BIDE_MSEC * suite_scale(), "%lld ns late", (long long)late);
+		used = cpu_time() - used; /* what the machine does beside us makes us late, but is not in it */
+		must_msg(used < after / 20 + 50 * BIDE_MSEC * suite_scale(), "%lld ns of work before it", (long long)used);
 	}
 	end_deep();
 	return NULL;
@@ -554,12 +576,14 @@ static void *again_main(void *arg)
 	for (int i = 0; i < 3; i++) {
 		bide_task *task = spawn_sized(deep_then_parked, (deeps = calloc(1, sizeof *deeps)), 256 * KIB);
 		must(pipe(deeps->in) == 0);
+		bide_time begin = bide_now();
 		settle();
+		size_t deep = sum_of_stacks().resident;
+		if (suite_is_native() && bide_now() - begin < after)
+			ck_assert_uint_ge(deep, 128 * KIB);
+		size_t trimmed = resident_when_trimmed(after, 8 * KIB);
 		if (suite_is_native())
-			ck_assert_uint_ge(sum_of_stacks().resident, 128 * KIB);
-		pass(4 * after);
-		if (suite_is_native())
-			ck_assert_uint_le(sum_of_stacks().resident, 8 * KIB);
+			ck_assert_uint_le(trimmed, 8 * KIB);
 		must(write(deeps->in[1], "x", 1) == 1);
 		must_end_well(task);
 		must(bide_close(deeps->in[0]) == 0 && bide_close(deeps->in[1]) == 0);

@@ -102,8 +102,8 @@ static void check_one(const struct stack *stack, struct leave_point left, struct
 	if (!stack_contains(stack, left.sp) || room >= MARGIN || task->was_nearly_full)
 		return;
 	task->was_nearly_full = true;
-	run_report(run, BIDE_REPORT_STACK, "%s task %s has only %zu bytes left on its stack %p-%p of %zu bytes; "
-	    "raise its stack_size", coro ? "a coroutine of" : "", task_label(task, label), room,
+	run_report(run, BIDE_REPORT_STACK, "%stask %s has only %zu bytes left on its stack %p-%p of %zu bytes; "
+	    "raise its stack_size", coro ? "a coroutine of " : "", task_label(task, label), room,
 	    (void *)stack->low, (void *)stack->high, stack_size(stack));
 }
 

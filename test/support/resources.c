@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 
 static int count_entries(const char *path)
 {
@@ -60,6 +61,13 @@ static long field_of(const char *path, const char *name)
 long resident_kib(void)
 {
 	return field_of("/proc/self/status", "VmRSS:");
+}
+
+int64_t cpu_time(void)
+{
+	struct timespec used;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * BIDE_SEC + used.tv_nsec;
 }
 
 long voluntary_switches(void)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <bide/loop.h>
 
@@ -12,6 +13,8 @@ int count_fds(void);
 int count_mappings(void);
 int count_threads(void);
 long resident_kib(void);
+/* Nanoseconds that the calling thread has computed. */
+int64_t cpu_time(void);
 /* How often the calling thread has given the processor up of its own accord: by going to sleep. */
 long voluntary_switches(void);
 
