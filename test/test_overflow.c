@@ -26,12 +26,6 @@ static __attribute__((noinline)) int with_large_frames(int depth)
 
 /* One frame, larger than stack and guard together, and used from its low end; the compiler is told not to
  * help. The first guard it meets is that of the stack below. */
-#if defined(__clang__) || !defined(__GNUC__)
-#define UNPROTECTED
-#else
-#define UNPROTECTED __attribute__((optimize("no-stack-clash-protection")))
-#endif
-
 static __attribute__((noinline)) UNPROTECTED int with_one_huge_frame(int depth)
 {
 	volatile char frame[(STACK_SIZE_DEFAULT + STACK_GUARD_SIZE) * 3 / 2];

@@ -101,12 +101,6 @@ END_TEST
 
 /* The stack pointer goes far below the guard without a touch, and the first touch is in the guard: a frame of
  * code that was compiled without stack clash protection, filled from its upper end. */
-#if defined(__clang__) || !defined(__GNUC__)
-#define UNPROTECTED
-#else
-#define UNPROTECTED __attribute__((optimize("no-stack-clash-protection")))
-#endif
-
 static __attribute__((noinline)) UNPROTECTED int with_a_frame_filled_from_above(int depth)
 {
 	volatile char frame[STACK_SIZE_DEFAULT + STACK_GUARD_SIZE + 64 * 1024];
@@ -298,7 +292,7 @@ static void die_in_a_handler(void *arg)
 START_TEST(a_signal_handler_that_goes_too_deep_on_a_task_s_stack_is_named)
 {
 	int flags = _i ? SA_NODEFER : 0;
-	if (getenv("SAN") && strstr(getenv("SAN"), "thread"))
+	if (suite_is_for("thread"))
 		return; /* ThreadSanitizer calls handlers with every signal blocked: the kernel ends the process */
 	struct death death = death_by(die_in_a_handler, &flags);
 	check_named(&death);

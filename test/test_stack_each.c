@@ -6,16 +6,14 @@
 #include <unistd.h>
 
 #include "death.h"
+#include "parked.h"
 #include "resources.h"
-#include "runs.h"
 #include "stack/annotate.h"
 
 #define KIB ((size_t)1024)
 #define MAGIC 0x6269646573746163u
 
 /* ---- scenario B19: enumeration ------------------------------------------------------------------------- */
-
-static bide_future gate;
 
 static __attribute__((noinline)) void *wait_with(volatile unsigned long *local)
 {
@@ -73,7 +71,7 @@ static void check_all_seen(const struct seen *seen, int from, int to)
 {
 	must(!seen->is_wrong);
 	/* Where AddressSanitizer keeps frames elsewhere, locals are not on the stack. */
-	if (getenv("SAN") && strstr(getenv("SAN"), "address"))
+	if (suite_is_for("address"))
 		return;
 	for (int i = from; i < to; i++)
 		must_msg(seen->magic[i], "number %d was not found", i);
@@ -336,7 +334,7 @@ static void *come_and_go(void *arg)
 	}
 	long grown = resident_kib() - after_first;
 	/* AddressSanitizer keeps freed memory for a while. */
-	if (!getenv("SAN") || !strstr(getenv("SAN"), "address"))
+	if (!suite_is_for("address"))
 		must_msg(grown < 4096, "%ld KiB more after %d tasks", grown, 3 * count);
 	return NULL;
 }
@@ -344,7 +342,7 @@ static void *come_and_go(void *arg)
 START_TEST(a_million_short_lives_leave_nothing_behind)
 {
 	int count = suite_scaled_down(250000, 2000);
-	if (getenv("SAN") && strstr(getenv("SAN"), "thread"))
+	if (suite_is_for("thread"))
 		count /= 20; /* each fiber is mapped and unmapped */
 	run_virtual(come_and_go, &count);
 }

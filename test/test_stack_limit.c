@@ -7,17 +7,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "death.h"
+#include "parked.h"
 #include "resources.h"
-#include "runs.h"
 #include "stack/guard.h"
 
 #define KIB ((size_t)1024)
 #define MIB (1024 * KIB)
 
-static bide_future gate;
-
-static void *wait_at_the_gate(void *arg)
+static void *wait_with_a_mark(void *arg)
 {
 	volatile char mark = (char)(uintptr_t)arg;
 	if (bide_await(&gate, NULL) < 0)
@@ -27,9 +24,7 @@ static void *wait_at_the_gate(void *arg)
 
 static bide_task *spawn_small(size_t i)
 {
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.stack_size = 16 * KIB;
-	return bide_spawn_with(wait_at_the_gate, (void *)i, &attr);
+	return spawn_sized(wait_with_a_mark, (void *)i, 16 * KIB);
 }
 
 static void *return_at_once(void *arg)
@@ -114,7 +109,7 @@ START_TEST(sixty_thousand_parked_tasks_live_or_spawn_says_why_not)
 {
 	struct reach reach = { .wanted = suite_scaled_down(60000, 3000) };
 	char number[32];
-	if (getenv("SAN") && strstr(getenv("SAN"), "thread"))
+	if (suite_is_for("thread"))
 		reach.wanted = 3000; /* ThreadSanitizer knows 8,128 fibers and no more */
 	if (_i)
 		bide_fault("madvise:EINVAL");
@@ -222,14 +217,10 @@ static void *fail_a_thousand_times(void *arg)
 	(void)arg;
 	bide_fault("madvise:EINVAL,mprotect:ENOMEM");
 	for (int i = 0; i < 1000; i++) {
-		bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-		attr.stack_size = 256 * KIB;
-		ck_fails_null(bide_spawn_with(nothing, NULL, &attr), ENOMEM);
+		ck_fails_null(spawn_sized(nothing, NULL, 256 * KIB), ENOMEM);
 	}
 	bide_fault(NULL);
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.stack_size = 256 * KIB;
-	must_end_well(bide_spawn_with(nothing, NULL, &attr));
+	must_end_well(spawn_sized(nothing, NULL, 256 * KIB));
 	return NULL;
 }
 
@@ -268,9 +259,7 @@ END_TEST
 static void *fail_for_memory(void *arg)
 {
 	bide_fault("malloc:ENOMEM");
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.stack_size = 300 * KIB;
-	ck_fails_null(bide_spawn_with(nothing, arg, &attr), ENOMEM);
+	ck_fails_null(spawn_sized(nothing, arg, 300 * KIB), ENOMEM);
 	bide_fault(NULL);
 	return NULL;
 }
@@ -345,23 +334,21 @@ END_TEST
 
 static void *on_unguarded_stacks(void *arg)
 {
-	bide_stats stats = { .size = sizeof stats };
 	bide_task *tasks[100];
 	bide_future_init(&gate, NULL);
 	for (size_t i = 0; i < 10; i++)
 		must((tasks[i] = spawn_small(i)) != NULL);
 	settle();
-	must(bide_stats_get(NULL, &stats) == 0 && stats.stacks_unguarded == 0);
+	must(stats().stacks_unguarded == 0);
 	bide_fault("madvise:EINVAL,mprotect:ENOMEM");
 	for (size_t i = 10; i < 100; i++)
 		must((tasks[i] = spawn_small(i)) != NULL);
 	bide_fault(NULL);
 	settle();
-	must(bide_stats_get(NULL, &stats) == 0);
-	ck_assert_uint_eq(stats.stacks_in_use, 101);
-	*(size_t *)arg = stats.stacks_unguarded;
+	ck_assert_uint_eq(stats().stacks_in_use, 101);
+	*(size_t *)arg = stats().stacks_unguarded;
 	drain(tasks, 100);
-	must(bide_stats_get(NULL, &stats) == 0 && stats.stacks_unguarded == 0);
+	must(stats().stacks_unguarded == 0);
 	return NULL;
 }
 
@@ -380,11 +367,9 @@ END_TEST
 /* What of the slab had its guard when the others failed has none either: mappings are short. */
 static void *partly_unguarded(void *arg)
 {
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.stack_size = 48 * KIB + 1;
 	int before = count_mappings();
 	bide_fault("madvise:EINVAL,mprotect:ENOMEM@40");
-	must_end_well(bide_spawn_with(nothing, arg, &attr));
+	must_end_well(spawn_sized(nothing, arg, 48 * KIB + 1));
 	bide_fault(NULL);
 	if (suite_is_native())
 		ck_assert_int_le(count_mappings(), before + 3);
@@ -407,12 +392,10 @@ static const char *const partial[] = { "madvise:EINVAL,mprotect:ENOMEM@1", "madv
 
 static void *fail_partially(void *arg)
 {
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.stack_size = 48 * KIB + 1;
 	int before = count_mappings();
 	long guards_before = stack_guard_mappings(), size_before = space_used(RLIMIT_AS);
 	bide_fault(arg);
-	bide_task *task = bide_spawn_with(nothing, NULL, &attr);
+	bide_task *task = spawn_sized(nothing, NULL, 48 * KIB + 1);
 	bide_fault(NULL);
 	if (task) {
 		must_end_well(task); /* the one madvise() that failed was not a guard's */
@@ -423,7 +406,7 @@ static void *fail_partially(void *arg)
 		ck_assert_int_lt(space_used(RLIMIT_AS) - size_before, (long)MIB); /* a slab has 4 MiB */
 	}
 	ck_assert_int_eq(stack_guard_mappings(), guards_before);
-	must_end_well(bide_spawn_with(nothing, NULL, &attr));
+	must_end_well(spawn_sized(nothing, NULL, 48 * KIB + 1));
 	return NULL;
 }
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "await/record.h"
+#include "parked.h"
 #include "resources.h"
-#include "runs.h"
 
 #define KIB ((size_t)1024)
 
@@ -57,21 +57,7 @@ static struct sum sum_of_stacks(void)
 	return sum;
 }
 
-static bide_stats stats(void)
-{
-	bide_stats stats = { .size = sizeof stats };
-	must(bide_stats_get(NULL, &stats) == 0);
-	return stats;
-}
-
 /* ---- bodies ------------------------------------------------------------------------------------------ */
-
-static bide_future gate;
-
-static void *wait_at_the_gate(void *arg)
-{
-	return bide_await(&gate, NULL) == 0 ? arg : bide_fail(errno);
-}
 
 static __attribute__((noinline)) int touch(size_t size)
 {
@@ -81,11 +67,9 @@ static __attribute__((noinline)) int touch(size_t size)
 	return frame[0];
 }
 
-static bide_task *spawn_sized(bide_fn *fn, void *arg, size_t stack_size)
+static bide_task *must_spawn_sized(bide_fn *fn, void *arg, size_t stack_size)
 {
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.stack_size = stack_size;
-	bide_task *task = bide_spawn_with(fn, arg, &attr);
+	bide_task *task = spawn_sized(fn, arg, stack_size);
 	must_msg(task, "bide_spawn_with: %s", strerror(errno));
 	return task;
 }
@@ -107,7 +91,7 @@ REAL_TEST(a_fresh_parked_task_costs_at_most_two_pages)
 	bide_future_init(&gate, NULL);
 	long before = resident_kib();
 	for (int i = 0; i < count; i++)
-		tasks[i] = spawn_sized(wait_at_the_gate, NULL, sizes[_i]);
+		tasks[i] = must_spawn_sized(wait_at_the_gate, NULL, sizes[_i]);
 	settle();
 	long grown = resident_kib() - before;
 	struct sum sum = sum_of_stacks();
@@ -134,7 +118,7 @@ static void burst(int count, size_t depth, size_t stack_size)
 	bide_task **tasks = calloc((size_t)count, sizeof *tasks);
 	bide_future_init(&gate, NULL);
 	for (int i = 0; i < count; i++)
-		tasks[i] = spawn_sized(touch_and_wait, (void *)depth, stack_size);
+		tasks[i] = must_spawn_sized(touch_and_wait, (void *)depth, stack_size);
 	settle();
 	bide_future_set(&gate, NULL);
 	for (int i = 0; i < count; i++)
@@ -253,7 +237,7 @@ static void start_deep(int count)
 	for (int i = 0; i < count; i++) {
 		deeps[i].seed = (unsigned)i;
 		must(pipe(deeps[i].in) == 0);
-		deep_tasks[i] = spawn_sized(i % 4 == 3 ? deep_in_a_coroutine : deep_then_parked, &deeps[i], 256 * KIB);
+		deep_tasks[i] = must_spawn_sized(i % 4 == 3 ? deep_in_a_coroutine : deep_then_parked, &deeps[i], 256 * KIB);
 	}
 	settle();
 }
@@ -342,7 +326,7 @@ VIRTUAL_TEST(what_was_left_on_a_stack_nobody_knows_is_not_trimmed)
 {
 	static char elsewhere[64];
 	char *low = NULL;
-	bide_task *task = spawn_sized(deep_and_parked, NULL, 128 * KIB);
+	bide_task *task = must_spawn_sized(deep_and_parked, NULL, 128 * KIB);
 	settle();
 	bide_stack_each(remember_low, &low);
 	low[0] = 'k';
@@ -502,7 +486,7 @@ static void *busy_main(void *arg)
 	longest_nap = 0;
 	start_deep(deep_tasks_to_start());
 	bide_task *yielder = must_spawn(keeps_busy, (void *)(uintptr_t)&is_enough);
-	waker.task = spawn_sized(wakes_often, &after, 128 * KIB);
+	waker.task = must_spawn_sized(wakes_often, &after, 128 * KIB);
 	size_t limit = deep_size() / 5 + 128 * KIB, trimmed = resident_when_trimmed(after, limit);
 	bide_stack_each(find_resident_of, &waker);
 	is_enough = true;
@@ -529,7 +513,7 @@ static void *short_waits_main(void *arg)
 	size_t least = SIZE_MAX;
 	is_enough = false;
 	longest_nap = 0;
-	waker.task = spawn_sized(wakes_often, &after, 128 * KIB);
+	waker.task = must_spawn_sized(wakes_often, &after, 128 * KIB);
 	for (int i = 0; i < 40; i++) {
 		pass(after / 8);
 		bide_stack_each(find_resident_of, &waker);
@@ -574,7 +558,7 @@ static void *again_main(void *arg)
 {
 	bide_time after = ((bide_config *)arg)->trim_after;
 	for (int i = 0; i < 3; i++) {
-		bide_task *task = spawn_sized(deep_then_parked, (deeps = calloc(1, sizeof *deeps)), 256 * KIB);
+		bide_task *task = must_spawn_sized(deep_then_parked, (deeps = calloc(1, sizeof *deeps)), 256 * KIB);
 		must(pipe(deeps->in) == 0);
 		bide_time begin = bide_now();
 		settle();

@@ -7,24 +7,15 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "parked.h"
 #include "resources.h"
-#include "runs.h"
 #include "stack/stack.h"
 
 #define KIB ((size_t)1024)
 
-static bide_future gate;
-
-static void *wait_at_the_gate(void *arg)
-{
-	return bide_await(&gate, NULL) == 0 ? arg : bide_fail(errno);
-}
-
 static bide_task *try_spawn(size_t size, void *arg)
 {
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.stack_size = size;
-	return bide_spawn_with(wait_at_the_gate, arg, &attr);
+	return spawn_sized(wait_at_the_gate, arg, size);
 }
 
 static size_t random_size(struct random *random)
@@ -297,13 +288,6 @@ START_TEST(hooks_that_fail_at_random_cost_the_spawn_that_asked_and_nothing_else)
 END_TEST
 
 /* ---- ends in any order: scenario B12 ----------------------------------------------------------------------- */
-
-static bide_stats stats(void)
-{
-	bide_stats stats = { .size = sizeof stats };
-	must(bide_stats_get(NULL, &stats) == 0);
-	return stats;
-}
 
 static void shuffle(bide_task **tasks, int count, struct random *random)
 {

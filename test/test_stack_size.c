@@ -122,7 +122,7 @@ VIRTUAL_TEST(rounding_is_as_the_manual_says)
 VIRTUAL_TEST(the_default_size_is_that_of_the_build)
 {
 	size_t size = 0, space = 64 * KIB;
-	if (getenv("SAN") && (strstr(getenv("SAN"), "address") || strstr(getenv("SAN"), "thread")))
+	if (suite_is_for("address") || suite_is_for("thread"))
 		space = 256 * KIB;
 #ifndef __OPTIMIZE__
 	else

@@ -56,6 +56,12 @@ bool suite_is_native(void)
 	return !is_set("RUNNER") && !is_set("SAN");
 }
 
+bool suite_is_for(const char *sanitizer)
+{
+	const char *all = getenv("SAN");
+	return all && strstr(all, sanitizer);
+}
+
 bool suite_is_under(const char *runner)
 {
 	const char *text = getenv("RUNNER");

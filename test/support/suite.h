@@ -36,6 +36,9 @@ int suite_scale(void);
 /* False under an emulator, memcheck or a sanitizer: there limits of memory mean something else. */
 bool suite_is_native(void);
 
+/* Whether the build is for this sanitizer: "address", "thread", "undefined". */
+bool suite_is_for(const char *sanitizer);
+
 /* Whether programs are run by the emulator, or tool, of this name. */
 bool suite_is_under(const char *runner);
 

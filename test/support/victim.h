@@ -26,6 +26,13 @@ bool is_seen_by_memcheck(bide_fn *body);
 extern char *low_end;
 void find_low_end(void);
 
+/* For a frame that the compiler is not to touch on the way down. */
+#if defined(__clang__) || !defined(__GNUC__)
+#define UNPROTECTED
+#else
+#define UNPROTECTED __attribute__((optimize("no-stack-clash-protection")))
+#endif
+
 /* A process that will die. */
 struct victim {
 	bide_fn *body;
