@@ -122,18 +122,6 @@ void loop_bury(struct loop *loop)
 
 /* ---- parking and waking ------------------------------------------------------------------------ */
 
-struct wait *wait_begin(struct task *task, struct list *list, enum wait_kind kind, const void *object)
-{
-	struct wait *wait = &task->wait;
-	wait->object = object;
-	wait->kind = (uint8_t)kind;
-	wait->is_shielded = 0;
-	wait->sweeps = 0;
-	if (list)
-		list_push_tail(list, &wait->link);
-	return wait;
-}
-
 CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 {
 	struct loop *loop = task->loop;
@@ -148,14 +136,14 @@ CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
  * where a guard may be. */
 static inline __attribute__((always_inline)) void prefetch_stack(const char *sp)
 {
-	const char *last = (const char *)((uintptr_t)sp | 4095);
-	ptrdiff_t room = last - sp;
-	__builtin_prefetch(sp);
-	__builtin_prefetch(room < 64 ? last : sp + 64);
-	__builtin_prefetch(room < 128 ? last : sp + 128);
-	__builtin_prefetch(room < 192 ? last : sp + 192);
-	__builtin_prefetch(room < 256 ? last : sp + 256);
-	__builtin_prefetch(room < 320 ? last : sp + 320);
+	const char *last = (const char *)((uintptr_t)sp | 4095) - 320;
+	const char *first = sp < last ? sp : last;
+	__builtin_prefetch(first);
+	__builtin_prefetch(first + 64);
+	__builtin_prefetch(first + 128);
+	__builtin_prefetch(first + 192);
+	__builtin_prefetch(first + 256);
+	__builtin_prefetch(first + 320);
 }
 
 bool task_wake(struct task *task, int status)

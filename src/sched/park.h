@@ -17,7 +17,17 @@ static inline struct task *checkpoint(void);
 
 /* Prepares the running task's own record to wait for `object`, and queues it at the end of `list`
  * (NULL: in none). */
-struct wait *wait_begin(struct task *task, struct list *list, enum wait_kind kind, const void *object);
+static inline struct wait *wait_begin(struct task *task, struct list *list, enum wait_kind kind, const void *object)
+{
+	struct wait *wait = &task->wait;
+	wait->object = object;
+	wait->kind = (uint8_t)kind;
+	wait->is_shielded = 0;
+	wait->sweeps = 0;
+	if (list)
+		list_push_tail(list, &wait->link);
+	return wait;
+}
 
 /* Suspends the running task, whose record wait_begin() prepared, until it is woken or the loop's
  * clock reaches `deadline`. Returns the status given by the waker: 0, or an errno; 0 also at the

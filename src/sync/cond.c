@@ -42,7 +42,7 @@ int bide_cond_wait(bide_cond *public_cond, bide_mutex *public_mutex)
 	return wait_without(mutex, cond, self);
 }
 
-static int signal_some(bide_cond *public_cond, int n)
+static inline int signal_some(bide_cond *public_cond, int n)
 {
 	struct cond *cond = (struct cond *)public_cond;
 	if (!cond || n < 0)
