@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Channels: bide/chan.h. Semantics 153 to 158; scenarios G4, G8. */
+ * Channels: bide/chan.h. Semantics 153 to 158; scenarios G1, G4, G8. */
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "elsewhere.h"
 #include "resources.h"
 #include "runs.h"
@@ -152,6 +153,56 @@ VIRTUAL_TEST(a_buffer_goes_round_and_round)
 		must(try_recv() == 2 * i && bide_chan_len(chan) == 1);
 		must(try_recv() == 2 * i + 1);
 	}
+	drop_chan();
+}
+
+enum {
+	CROWD = 1000
+};
+static int order[CROWD], order_count;
+
+static void *recv_in_line(void *arg)
+{
+	int item;
+	if (bide_chan_recv(chan, &item) == 0)
+		order[order_count++] = (int)(intptr_t)arg;
+	return NULL;
+}
+
+static void *send_in_line(void *arg)
+{
+	int item = (int)(intptr_t)arg;
+	if (bide_chan_send(chan, &item) == 0)
+		order[order_count++] = item;
+	return NULL;
+}
+
+/* Scenario G1: receivers, or senders, in line, some canceled before they are served and between. */
+VIRTUAL_TEST(the_order_of_waking_is_the_order_of_waiting)
+{
+	static bide_task *tasks[CROWD];
+	bool canceled[CROWD] = { false };
+	struct random random = { (uint64_t)_i + 1 };
+	int next = 0, item = 0;
+	open_chan(0);
+	order_count = 0;
+	for (intptr_t i = 0; i < CROWD; i++)
+		tasks[i] = must_spawn(_i % 2 ? send_in_line : recv_in_line, (void *)i);
+	settle();
+	do {
+		size_t victim = random_below(&random, CROWD);
+		if (bide_task_state(tasks[victim]) == BIDE_TASK_SUSPENDED) { /* not served yet */
+			cancel(tasks[victim]);
+			canceled[victim] = true;
+		}
+		if (random_below(&random, 3) == 0)
+			must(bide_yield() == 0);
+	} while ((_i % 2 ? bide_chan_tryrecv(chan, &item) : bide_chan_trysend(chan, &item)) == 0);
+	settle();
+	for (int i = 0; i < CROWD; i++)
+		if (!canceled[i])
+			must(next < order_count && order[next++] == i);
+	ck_assert_int_eq(next, order_count);
 	drop_chan();
 }
 
@@ -666,6 +717,7 @@ int main(void)
 	    TEST(a_buffer_takes_as_many_items_as_it_has_room_for),
 	    LOOP(items_senders_and_receivers_are_served_in_order, 0, 3),
 	    TEST(a_buffer_goes_round_and_round),
+	    LOOP(the_order_of_waking_is_the_order_of_waiting, 0, 4),
 	    LOOP(the_try_forms_do_not_wait, 0, 3),
 	    LOOP(the_item_of_a_canceled_sender_is_never_seen, 0, 2),
 	    TEST(an_item_that_was_taken_is_sent_though_the_sender_is_canceled_then),

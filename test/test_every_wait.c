@@ -404,8 +404,93 @@ VIRTUAL_TEST(of_a_result_and_an_interrupt_the_first_wins_and_nothing_is_lost)
 		must_end_well(world.helper);
 }
 
+/* ---- what never waits ------------------------------------------------------------------------------------------- */
+
+static void never_called(bide_future *future, void *arg)
+{
+	(void)future;
+	(void)arg;
+	ck_abort_msg("called");
+}
+
+static void use_locks(void)
+{
+	must(bide_mutex_trylock(&world.mutex) == 0 && bide_mutex_unlock(&world.mutex) == 0);
+	must(bide_mutex_destroy(&world.mutex) == 0);
+	must(bide_rwlock_tryrdlock(&world.rwlock) == 0 && bide_rwlock_unlock(&world.rwlock) == 0);
+	must(bide_rwlock_trywrlock(&world.rwlock) == 0 && bide_rwlock_unlock(&world.rwlock) == 0);
+	must(bide_rwlock_destroy(&world.rwlock) == 0);
+}
+
+static void use_the_others_of_sync(void)
+{
+	must(bide_cond_signal(&world.cond, 1) == 0 && bide_cond_broadcast(&world.cond) == 0);
+	must(bide_cond_destroy(&world.cond) == 0);
+	must(bide_sem_release(&world.sem, 2) == 0 && bide_sem_tryacquire(&world.sem, 1) == 0);
+	must(bide_sem_value(&world.sem) == 1 && bide_sem_destroy(&world.sem) == 0);
+	must(bide_event_set(&world.event) == 0 && bide_event_is_set(&world.event) && bide_event_clear(&world.event) == 0);
+	must(bide_event_destroy(&world.event) == 0);
+	must(bide_barrier_init(&world.barrier, 2) == 0 && bide_barrier_abort(&world.barrier) == 0);
+	must(bide_barrier_destroy(&world.barrier) == 0);
+}
+
+static void use_a_channel(void)
+{
+	prepare_empty();
+	must(bide_chan_trysend(world.chan, &(int){ 5 }) == 0 && bide_chan_tryrecv(world.chan, &world.word) == 0);
+	must(bide_chan_ref(world.chan) == world.chan && bide_chan_close(world.chan, BIDE_DISCARD) == 0);
+	bide_chan_unref(world.chan);
+	bide_chan_unref(world.chan);
+}
+
+static void use_futures(void)
+{
+	bide_result result;
+	must(bide_on_done(&world.release, never_called, NULL) == 0 && bide_off_done(&world.release, never_called, NULL) == 1);
+	must(bide_future_set(&world.release, "v") == 0 && bide_future_get(&world.release, &result) == 0);
+	must(bide_future_destroy(&world.release) == 0 && bide_future_fail(&world.release, EIO) == 0);
+	must(bide_future_get(&world.release, &result) == 0 && bide_future_destroy(&world.release) == 0);
+	must(bide_future_cancel(&world.release) == 0 && bide_future_destroy(&world.release) == 0);
+}
+
+/* Room needs no waiting; leave does not fail on entry, but tells of the interrupt when the child has ended. */
+static void use_scopes_and_groups(int err)
+{
+	bide_scope scope;
+	must(bide_scope_enter(&scope, BIDE_NEVER, BIDE_SHIELD) == 0 && bide_scope_reset(&scope, bide_after(BIDE_SEC)) == 0);
+	must(bide_scope_cancel(&scope) == 0 && bide_scope_leave(&scope) == 0);
+	must(bide_group_enter(&world.group, 1, 0) == 0 && bide_group_spawn(&world.group, nothing, NULL, NULL));
+	must(bide_group_cancel(&world.group, NULL) == 0);
+	ck_fails(bide_group_leave(&world.group), err);
+}
+
+/* Statement 51: with a cancel pending, or a deadline that has passed. */
+VIRTUAL_TEST(calls_that_never_wait_work_all_the_same)
+{
+	bide_scope scope;
+	int err = _i ? ETIMEDOUT : ECANCELED;
+	memset(&world, 0, sizeof world);
+	bide_task *other = must_spawn(forever_sleeper, NULL);
+	must(bide_yield() == 0);
+	must(bide_scope_enter(&scope, _i ? bide_now() : BIDE_NEVER, 0) == 0);
+	if (!_i)
+		must(bide_cancel(bide_self(), NULL) == 0);
+	ck_fails(bide_yield(), err);
+	use_locks();
+	use_the_others_of_sync();
+	use_a_channel();
+	use_futures();
+	use_scopes_and_groups(err);
+	must(bide_cancel(other, NULL) == 0);
+	ck_fails(bide_yield(), err); /* it was there all the time */
+	must(bide_scope_leave(&scope) == (_i ? -1 : 0));
+	must(bide_uncancel() == 0);
+	ck_assert_int_eq(must_join(other).err, ECANCELED);
+}
+
 int main(void)
 {
 	return SUITE("every wait",
-	    LOOP(of_a_result_and_an_interrupt_the_first_wins_and_nothing_is_lost, 0, CALLS * ORDERS));
+	    LOOP(of_a_result_and_an_interrupt_the_first_wins_and_nothing_is_lost, 0, CALLS * ORDERS),
+	    LOOP(calls_that_never_wait_work_all_the_same, 0, 2));
 }
