@@ -62,6 +62,7 @@ VIRTUAL_TEST(all_are_waited_for)
 	ck_assert_int_eq(call.result, counts[_i]);
 }
 
+/* semantics 115 */
 VIRTUAL_TEST(the_first_that_is_done_ends_it_and_the_rest_is_left_alone)
 {
 	struct wait_call call;
@@ -92,6 +93,7 @@ VIRTUAL_TEST(those_that_are_done_in_the_same_turn_are_counted_too)
 	bide_future_get(all[4], NULL);
 }
 
+/* semantics 115 */
 VIRTUAL_TEST(the_first_failure_ends_it_and_neither_successes_nor_cancels_do)
 {
 	struct wait_call call;

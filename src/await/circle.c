@@ -51,24 +51,3 @@ void circle_find(struct await_task *self)
 			mark_parents(&search, task->child);
 	}
 }
-
-bool circle_includes(const struct await_task *task)
-{
-	return annex_peek(task)->circle_search == run_of(task->task.loop)->circle_searches;
-}
-
-/* Depends it on anybody at all? */
-static bool is_dependent(const struct await_task *task)
-{
-	return task->task.state == TASK_SUSPENDED || annex_peek(task)->group_depth > 0;
-}
-
-bool circle_closes(struct await_task *self, const struct await_task *task)
-{
-	if (task == self)
-		return true;
-	if (!is_dependent(task))
-		return false;
-	circle_find(self);
-	return circle_includes(task);
-}

@@ -14,11 +14,23 @@
 
 #include "await/record.h"
 
-/* Would `self`, waiting for `task`, close a circle? In time linear in the number of those who wait. */
-bool circle_closes(struct await_task *self, const struct await_task *task);
-
-/* The same for many: find first, then ask of each. */
+/* Finds all that depend on `self`, itself included, in time linear in their number and that of their waits;
+ * then: is `task` one of them? */
 void circle_find(struct await_task *self);
-bool circle_includes(const struct await_task *task);
+static inline bool circle_includes(const struct await_task *task)
+{
+	return annex_peek(task)->circle_search == run_of(task->task.loop)->circle_searches;
+}
+
+/* Would `self`, waiting for `task`, close a circle? A task that runs and owns no group depends on nobody. */
+static inline bool circle_closes(struct await_task *self, const struct await_task *task)
+{
+	if (task == self)
+		return true;
+	if (task->task.state != TASK_SUSPENDED && annex_peek(task)->group_depth == 0)
+		return false;
+	circle_find(self);
+	return circle_includes(task);
+}
 
 #endif
