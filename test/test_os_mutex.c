@@ -61,11 +61,8 @@ static void *hold_it_over(void *arg)
 static void *main_of_one_that_holds(void *arg)
 {
 	must_end_well(spawn_named("alice", hold_it_over, arg));
-	if (*(int *)arg == 3) {
+	if (*(int *)arg == 3)
 		ck_fails(lock_it(), EDEADLK);
-		must(unlock_it() == 0); /* the thread owns it: it can be put right */
-		must(lock_it() == 0 && unlock_it() == 0);
-	}
 	return NULL;
 }
 
@@ -178,7 +175,6 @@ START_TEST(without_memory_it_is_locked_and_what_is_never_unlocked_leaks_nothing)
 {
 	run_in_debug(keep_it, NULL, 1);
 	expect_report("\"main\" ended while it holds pthread mutex %p");
-	ck_assert_int_eq(unlock_it(), 0);
 }
 END_TEST
 
