@@ -52,11 +52,11 @@ static ssize_t size_of(const struct iovec *iov, int count)
 	return is_good ? (ssize_t)total : fail_with(EINVAL);
 }
 
-static ssize_t read_pieces(int fd, const struct iovec *iov, int iov_count)
+static ssize_t read_pieces(int fd, const struct iovec *iov, int iov_count, size_t size)
 {
 	struct io_call call;
-	ssize_t count, size = size_of(iov, iov_count);
-	if (size < 0 || io_begin(&call, fd, DESCRIPTOR_IN) < 0)
+	ssize_t count;
+	if (io_begin(&call, fd, DESCRIPTOR_IN) < 0)
 		return -1;
 	if (size == 0)
 		return io_check(&call);
@@ -64,16 +64,16 @@ static ssize_t read_pieces(int fd, const struct iovec *iov, int iov_count)
 		count = io_ready(&call) ? transfer_in(&call, iov, iov_count) : -1;
 	while (io_again(&call, count));
 	if (call.descriptor->kind == DESCRIPTOR_SOCKET)
-		io_note_read(&call, count, (size_t)size);
+		io_note_read(&call, count, size);
 	io_end(&call);
 	return count;
 }
 
-static ssize_t write_pieces(int fd, const struct iovec *iov, int iov_count)
+static ssize_t write_pieces(int fd, const struct iovec *iov, int iov_count, size_t size)
 {
 	struct io_call call;
-	ssize_t count, size = size_of(iov, iov_count);
-	if (size < 0 || io_begin(&call, fd, DESCRIPTOR_OUT) < 0)
+	ssize_t count;
+	if (io_begin(&call, fd, DESCRIPTOR_OUT) < 0)
 		return -1;
 	if (size == 0)
 		return io_check(&call);
@@ -93,23 +93,29 @@ static struct iovec piece(const void *buf, size_t size)
 ssize_t bide_read(int fd, void *buf, size_t size)
 {
 	struct iovec iov = piece(buf, size);
-	return read_pieces(fd, &iov, 1);
+	if (!buf && size > 0)
+		return fail_with(EINVAL);
+	return read_pieces(fd, &iov, 1, size);
 }
 
 ssize_t bide_write(int fd, const void *buf, size_t size)
 {
 	struct iovec iov = piece(buf, size);
-	return write_pieces(fd, &iov, 1);
+	if (!buf && size > 0)
+		return fail_with(EINVAL);
+	return write_pieces(fd, &iov, 1, size);
 }
 
 ssize_t bide_readv(int fd, const struct iovec *iov, int count)
 {
-	return read_pieces(fd, iov, count);
+	ssize_t size = size_of(iov, count);
+	return size < 0 ? -1 : read_pieces(fd, iov, count, (size_t)size);
 }
 
 ssize_t bide_writev(int fd, const struct iovec *iov, int count)
 {
-	return write_pieces(fd, iov, count);
+	ssize_t size = size_of(iov, count);
+	return size < 0 ? -1 : write_pieces(fd, iov, count, (size_t)size);
 }
 
 ssize_t bide_read_exact(int fd, void *buf, size_t size, size_t *done)
