@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "counted_calls.h"
 #include "resources.h"
 #include "runs.h"
 #include "sockets.h"
@@ -80,9 +81,13 @@ static void *remembered_number(void *arg)
 	bide_task *reader = io_start(io_recv, &io); /* registers it */
 	must_write(old[1], "x", 1);
 	must(join_within(reader, LONG).err == 0);
+	ck_fails(bide_recv(old[0], &byte, 1, MSG_DONTWAIT), EAGAIN); /* nothing is there, as far as is known */
 	must(close(old[0]) == 0);
 	int got = bide_recv_fd(fds[1]);
 	must(got == old[0]);
+	must_write(other[1], "x", 1);
+	int looks = counted.epoll_wait;
+	must(bide_recv(got, &byte, 1, 0) == 1 && byte == 'x' && counted.epoll_wait == looks);
 	io = (struct io){ .fd = got };
 	reader = io_start(io_recv, &io);
 	must(io.count == -2);
