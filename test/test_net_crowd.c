@@ -147,6 +147,14 @@ END_TEST
 /* ---- peers that misbehave ------------------------------------------------------------------------------------ */
 
 static struct random randomness;
+
+static void seed_randomness(void)
+{
+	const char *seed = getenv("BIDE_TEST_SEED");
+	randomness.state = seed ? strtoull(seed, NULL, 10) : (uint64_t)getpid();
+	printf("seed %llu\n", (unsigned long long)randomness.state);
+}
+
 static const struct sockaddr_in *target;
 
 static int peer_connect(void)
@@ -253,12 +261,93 @@ static void *bad_company(void *arg)
 /* Scenario F10, and: one byte at a time, resets at random moments, never reads, half-closes. */
 START_TEST(peers_that_misbehave_hurt_nobody_else)
 {
-	const char *seed = getenv("BIDE_TEST_SEED");
-	uint64_t number = seed ? strtoull(seed, NULL, 10) : (uint64_t)getpid();
-	printf("seed %llu\n", (unsigned long long)number);
-	randomness.state = number;
+	seed_randomness();
 	int count = suite_scaled_down(250, 50);
 	run_real(bad_company, &count);
+}
+END_TEST
+
+/* ---- ends at random moments ------------------------------------------------------------------------------------ */
+
+/* Goes on until something fails, which may be anything here. */
+static void wander(int fd)
+{
+	static char bytes[30000];
+	for (ssize_t count = 0; count >= 0;) {
+		switch (random_below(&randomness, 5)) {
+		case 0:
+			count = bide_send(fd, bytes, 1 + (size_t)random_below(&randomness, sizeof bytes - 1), 0);
+			break;
+		case 1:
+			BIDE_TIMEOUT((bide_time)random_below(&randomness, 2000) * BIDE_USEC)
+				count = bide_recv(fd, bytes, sizeof bytes, 0);
+			break;
+		case 2:
+			count = bide_sleep((bide_time)random_below(&randomness, 2000) * BIDE_USEC);
+			break;
+		case 3:
+			count = bide_yield();
+			break;
+		default:
+			if (random_below(&randomness, 4) == 0)
+				count = random_below(&randomness, 2) ? bide_shutdown(fd, SHUT_WR) : (reset_connection(fd), -1);
+		}
+	}
+}
+
+static void *wanderer(void *arg)
+{
+	int fd = bide_dial("tcp", arg);
+	if (fd < 0)
+		return NULL;
+	wander(fd);
+	must(bide_close(fd) == 0);
+	return NULL;
+}
+
+static void *random_end(void *arg)
+{
+	enum { WANDERERS = 30 };
+	bide_task *wanderers[WANDERERS];
+	char text[32];
+	(void)arg;
+	struct server server = { .opts = {
+		sizeof server.opts, (unsigned)random_below(&randomness, 20), (unsigned)random_below(&randomness, 2),
+		(bide_time)random_below(&randomness, 3) * 5 * BIDE_MSEC } };
+	int before = count_fds();
+	server.listener = bide_listen("tcp", "127.0.0.1:0", 0);
+	address_text(server.listener, text);
+	bide_task *task = must_spawn(serve, &server);
+	for (int i = 0; i < WANDERERS; i++)
+		wanderers[i] = must_spawn(wanderer, text);
+	must(bide_sleep((bide_time)random_below(&randomness, 15) * BIDE_MSEC) == 0);
+	bool is_closed = random_below(&randomness, 3) == 0;
+	must((is_closed ? bide_close(server.listener) : bide_cancel(task, NULL)) == 0);
+	bide_result result = join_within(task, LONG);
+	must(server.alive == 0 && (server.err == ECANCELED || server.err == EBADF || result.err == ECANCELED));
+	if (!is_closed && !(server.err && server.opts.flags == BIDE_SERVE_CLOSE))
+		must(bide_close(server.listener) == 0);
+	for (int i = 0; i < WANDERERS; i++) {
+		if (random_below(&randomness, 2) == 0)
+			bide_cancel(wanderers[i], NULL);
+		join_within(wanderers[i], LONG);
+	}
+	must(count_fds() == before);
+	return NULL;
+}
+
+static void *random_ends(void *arg)
+{
+	for (int i = 0; i < *(int *)arg; i++)
+		random_end(NULL);
+	return NULL;
+}
+
+START_TEST(servers_that_end_at_random_moments_leave_nothing)
+{
+	int rounds = suite_scaled_down(60, 10);
+	seed_randomness();
+	run_real(random_ends, &rounds);
 }
 END_TEST
 
@@ -465,6 +554,7 @@ END_TEST
 int main(void)
 {
 	return SUITE("net_crowd", TEST(ten_thousand_connections_are_served_and_cost_nothing_while_idle),
-	    TEST(peers_that_misbehave_hurt_nobody_else), LOOP(loops_of_several_threads_share_a_port, 0, 2),
+	    TEST(peers_that_misbehave_hurt_nobody_else),
+	    TEST(servers_that_end_at_random_moments_leave_nothing), LOOP(loops_of_several_threads_share_a_port, 0, 2),
 	    TEST(an_accept_that_loses_races_keeps_its_deadline), TEST(a_child_process_inherits_nothing));
 }
