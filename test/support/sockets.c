@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <poll.h>
 #include <pty.h>
 #include <stddef.h>
@@ -197,6 +198,18 @@ void must_write(int fd, const void *buf, size_t size)
 	}
 }
 
+/* A TCP socket whose peer has acknowledged everything that it has room for makes no room for more. Until then it
+ * does, also by a timer: the last part of the peer's window, when it is less than a segment, is used after some
+ * 200 ms. Not known of what is not TCP, and by systems that do not tell. */
+static bool is_moving(int fd)
+{
+	struct tcp_info info = { .tcpi_snd_wnd = 0 };
+	socklen_t length = sizeof info;
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && (info.tcpi_unacked || info.tcpi_snd_wnd);
+}
+
+#define MOVES_MS 2000 /* no longer than that */
+
 size_t fill(int fd)
 {
 	static char chunk[4096];
@@ -204,13 +217,13 @@ size_t fill(int fd)
 	bool blocks = !is_nonblocking(fd);
 	if (blocks)
 		set_nonblocking(fd, true);
-	/* A TCP socket makes room for more when the first acknowledgements come. */
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	int tries = 0;
 	do
 		for (size_t size = sizeof chunk; size > 0; size /= 2)
 			for (ssize_t count; (count = write(fd, chunk, size)) > 0;)
 				total += (size_t)count;
-	while (poll(&poll_fd, 1, 2) == 1);
+	while (poll(&poll_fd, 1, 2) == 1 || (is_moving(fd) && tries++ < MOVES_MS / 2));
 	if (blocks)
 		set_nonblocking(fd, false);
 	return total;
