@@ -131,7 +131,8 @@ static void *file(void *arg)
 	must(fd >= 0 && null >= 0 && unlink(path) == 0);
 	must(bide_writev(fd, out, 2) == 6 && lseek(fd, 0, SEEK_SET) == 0);
 	must(bide_readv(fd, into, 2) == 6 && memcmp(in, "abcdef", 6) == 0 && bide_readv(fd, into, 2) == 0);
-	must(bide_writev(null, out, 2) == 6 && bide_readv(null, into, 2) == 0);
+	ssize_t count = bide_writev(null, out, 2);
+	must((count == 6 || count == 3) && bide_readv(null, into, 2) == 0); /* it may stop at the end of a piece */
 	must(bide_close(fd) == 0 && bide_close(null) == 0);
 	return NULL;
 }

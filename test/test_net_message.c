@@ -242,10 +242,11 @@ END_TEST
 static void *refusals(void *arg)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
-	struct msghdr message = { .msg_name = NULL };
+	char buf[4];
+	struct iovec iov = { buf, sizeof buf };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct mmsghdr messages = { .msg_hdr = message };
 	socklen_t length = sizeof address, huge = UINT32_MAX;
-	char buf[4];
 	int fds[2];
 	(void)arg;
 	make_unix(fds);

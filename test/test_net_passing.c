@@ -174,6 +174,8 @@ static void *truncated(void *arg)
 
 START_TEST(descriptors_beyond_the_room_of_a_message_leak_nowhere)
 {
+	if (suite_is_under("qemu")) /* it gives the kernel twice the room */
+		return;
 	run_real(truncated, NULL);
 }
 END_TEST
