@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * What every call on a descriptor has in common, tried with each of those that move pieces, messages,
  * files and descriptors: it waits, is canceled without effect, times out, is closed under, is refused,
- * and meets system calls that fail. Statements 12, 39, 40, 43, 160, 165, 173, scenarios F1, F13, E8. */
+ * and meets system calls that fail. Statements 12, 39, 40, 43, 160, 165, 169, 173, scenarios E8, F1, F8, F13,
+ * F16. */
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -341,6 +342,31 @@ static void *closed_under(void *arg)
 /* Statement 165, scenario F1. */
 EACH_CALL(closed_under_its_waiters_it_touches_nothing, closed_under)
 
+/* The end of the input is no failure, but for a call that cannot say it otherwise. */
+static void *peer_is_gone(void *arg)
+{
+	const struct call *call = arg;
+	struct attempt attempt;
+	for (int waits = 0; waits < 2; waits++) {
+		open_pair(&attempt, call);
+		if (waits)
+			make_unready(&attempt);
+		else
+			close(attempt.fds[1]);
+		start(&attempt);
+		must((attempt.count == -2) == waits);
+		if (waits)
+			close(attempt.fds[1]);
+		bool is_end = call->is_input && call->fn != call_recv_fd;
+		must_end(&attempt, is_end ? 0 : -1, is_end ? 0 : EPIPE);
+		must(bide_close(attempt.fds[0]) == 0);
+	}
+	return NULL;
+}
+
+/* Statement 169, scenarios F8, F16: SIGPIPE would end the process. */
+EACH_CALL(a_peer_that_is_gone_is_told, peer_is_gone)
+
 static void *bad_descriptors(void *arg)
 {
 	const struct call *call = arg;
@@ -464,7 +490,8 @@ int main(void)
 	    TABLE(canceled_while_it_waits_it_had_no_effect, calls),
 	    TABLE(canceled_in_the_turn_of_readiness_it_had_no_effect, calls),
 	    TABLE(with_a_cancel_pending_it_has_no_effect, calls), TABLE(after_its_deadline_it_has_no_effect, calls),
-	    TABLE(closed_under_its_waiters_it_touches_nothing, calls), TABLE(a_bad_descriptor_is_ebadf, calls),
+	    TABLE(closed_under_its_waiters_it_touches_nothing, calls), TABLE(a_peer_that_is_gone_is_told, calls),
+	    TABLE(a_bad_descriptor_is_ebadf, calls),
 	    TABLE(outside_a_task_it_is_eperm, calls),
 	    TABLE(eintr_and_eagain_are_hidden_and_all_else_is_told, calls),
 	    TABLE(a_wait_that_the_system_refuses_is_told, calls), TABLE(a_short_count_is_told, calls));

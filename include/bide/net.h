@@ -91,8 +91,9 @@ BIDE_API int bide_dial(const char *net, const char *address);
  * most so many connections wait to be accepted; <= 0: the system's greatest. Listeners of "tcp" have
  * SO_REUSEADDR, and they and the sockets they accept TCP_NODELAY.
  * A unix path that is taken is removed first if it is a socket that no process has any more, since its
- * server has died; else EADDRINUSE. A server that lives notices nothing. Closing the socket leaves the
- * path.
+ * server has died; else EADDRINUSE. A server that lives notices nothing. (Of two
+ * that find one dead path in the same instant the second may take it from the first.) Closing the socket
+ * leaves the path.
  * Errors: as bide_dial(); those of bind(2) and listen(2). Never suspends, may be called anywhere. */
 BIDE_API int bide_listen(const char *net, const char *address, int backlog);
 

@@ -25,8 +25,8 @@ BIDE_API int bide_clock_advance(bide_time delay);
 
 /* Makes system calls and allocations of the library fail on purpose. spec is a list, separated by
  * commas, of  call:ERRNO@N  (the N-th call from now, once),  call:ERRNO%N  (every N-th), or
- * call:ERRNO  (each); call is a name from the list below, or "malloc"; for read, write,
- * recv, send and sendfile ERRNO may be "short": one byte at a time. NULL or "" ends all faults. For the whole process.
+ * call:ERRNO  (each); call is a name from the list below, or "malloc"; for read, write, recv, send and
+ * sendfile ERRNO may be "short": one byte at a time. NULL or "" ends all faults. For the whole process.
  *     accept bind close connect epoll_create epoll_ctl epoll_wait eventfd fcntl fstat getpeername
  *     getsockname getsockopt listen lseek lstat madvise malloc mmap mprotect munmap open poll read
  *     recv send sendfile setsockopt shutdown sigaction sigaltstack socket socketpair unlink write

@@ -45,7 +45,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 }
 
 /* Removes what a server that died has left. Looked at twice, so that another one that starts at the same
- * time keeps its own. 0 if the path may be free now. */
+ * time keeps its own, but for the instant between the second look and the removal: nothing removes a path
+ * only if it is a certain file. 0 if the path may be free now. */
 static int remove_stale(const struct address *address)
 {
 	struct stat before, after;
