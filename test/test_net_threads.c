@@ -74,8 +74,9 @@ START_TEST(loops_of_several_threads_share_a_port)
 		close(fd);
 	}
 	close(pipe_fds[1]);
-	for (int i = 0; i < THREADS; i++) {
+	for (int i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
+	for (int i = 0; i < THREADS; i++) {
 		sum += atomic_load(&workers[i].accepted);
 		close(workers[i].end);
 		if (i == 0 || _i)

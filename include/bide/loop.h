@@ -41,8 +41,8 @@ enum {
 	BIDE_REPORT_FAILURE,      /* a task failed and nobody read its outcome */
 	BIDE_REPORT_OWNER_DEAD,   /* a task ended while it held a mutex */
 	BIDE_REPORT_LEAK,         /* debug: a joinable task was never joined */
-	BIDE_REPORT_LIMIT,        /* no stack could be had: which limit of the system was met. At most
-	                             once a second */
+	BIDE_REPORT_LIMIT,        /* no stack could be had, or bide_serve() could not take a connection:
+	                             which limit was met. At most once a second */
 	BIDE_REPORT_STACK,        /* debug: a task's stack is nearly full, or was overrun, or its result lies
 	                             there */
 	BIDE_REPORT_MISUSE        /* debug: a lock or the like was used as it must not be: the call failed,
