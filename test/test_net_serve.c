@@ -363,6 +363,29 @@ START_TEST(canceled_at_any_moment_it_leaves_nothing_open)
 }
 END_TEST
 
+/* The second accept fails in the slice in which the first connection has come. */
+static void *fails_at_once(void *arg)
+{
+	struct server server = { .opts = BIDE_SERVE_OPTS_INIT, .handler = echo };
+	char byte;
+	(void)arg;
+	int before = count_fds();
+	server.listener = plain_listener(4, &server.address);
+	int client = connect_to(&server);
+	must(bide_fault("accept:EPERM@2") == 0);
+	ck_fails(bide_serve(server.listener, echo, &server, &server.opts), EPERM);
+	must(bide_fault(NULL) == 0 && server.entered == 0);
+	must(bide_recv(client, &byte, 1, 0) == 0 && bide_close(client) == 0 && bide_close(server.listener) == 0);
+	must(count_fds() == before);
+	return NULL;
+}
+
+START_TEST(a_connection_whose_handler_never_ran_is_closed)
+{
+	run_real(fails_at_once, NULL);
+}
+END_TEST
+
 static void *closed_listener(void *arg)
 {
 	struct server server = { .opts = { sizeof server.opts, *(int *)arg ? 1 : 0, BIDE_SERVE_CLOSE, BIDE_SEC } };
@@ -689,6 +712,7 @@ int main(void)
 	    TEST(beyond_the_limit_connections_wait_for_their_turn), LOOP(a_handler_may_close_keep_or_exit, 0, 3),
 	    TEST(handlers_have_time_to_end_and_are_canceled_then), TEST(a_drain_ends_with_the_last_handler),
 	    TEST(without_a_drain_handlers_are_canceled_at_once), TEST(canceled_at_any_moment_it_leaves_nothing_open),
+	    TEST(a_connection_whose_handler_never_ran_is_closed),
 	    LOOP(closing_the_listener_ends_it, 0, 2), TEST(a_deadline_ends_it),
 	    TABLE(without_a_descriptor_it_backs_off_and_recovers, shortages),
 	    TEST(at_the_descriptor_limit_who_is_there_is_served_and_who_comes_waits),
