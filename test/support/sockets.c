@@ -208,22 +208,30 @@ static bool is_moving(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && (info.tcpi_unacked || info.tcpi_snd_wnd);
 }
 
+static size_t write_while_there_is_room(int fd)
+{
+	static char chunk[4096];
+	size_t total = 0;
+	for (size_t size = sizeof chunk; size > 0; size /= 2)
+		for (ssize_t count; (count = write(fd, chunk, size)) > 0;)
+			total += (size_t)count;
+	return total;
+}
+
 #define MOVES_MS 2000 /* no longer than that */
 
 size_t fill(int fd)
 {
-	static char chunk[4096];
-	size_t total = 0;
-	bool blocks = !is_nonblocking(fd);
+	size_t total = 0, more;
+	bool blocks = !is_nonblocking(fd), was_moving;
 	if (blocks)
 		set_nonblocking(fd, true);
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
 	int tries = 0;
-	do
-		for (size_t size = sizeof chunk; size > 0; size /= 2)
-			for (ssize_t count; (count = write(fd, chunk, size)) > 0;)
-				total += (size_t)count;
-	while (poll(&poll_fd, 1, 2) == 1 || (is_moving(fd) && tries++ < MOVES_MS / 2));
+	do { /* what moved before it was asked has made its room by then */
+		was_moving = is_moving(fd);
+		total += more = write_while_there_is_room(fd);
+	} while (more > 0 || poll(&poll_fd, 1, 2) == 1 || (was_moving && tries++ < MOVES_MS / 2));
 	if (blocks)
 		set_nonblocking(fd, false);
 	return total;
