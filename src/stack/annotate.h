@@ -31,6 +31,10 @@
 
 #ifdef ANNOTATE_TSAN
 #include <sanitizer/tsan_interface.h>
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
 #endif
 
 #ifdef BIDE_VALGRIND
@@ -93,6 +97,24 @@ static inline void annotate_unmapped(char *start, size_t size)
 	(void)start, (void)size;
 #ifdef ANNOTATE_ASAN
 	__asan_unpoison_memory_region(start, size);
+#endif
+}
+
+/* Around what a handler does for a fault that may have come in the middle of ThreadSanitizer itself, while it
+ * held a lock: what looks like a race would be reported, and wait for that lock for ever. */
+static inline void annotate_fault_begins(void)
+{
+#ifdef ANNOTATE_TSAN
+	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+#endif
+}
+
+static inline void annotate_fault_ends(void)
+{
+#ifdef ANNOTATE_TSAN
+	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 #endif
 }
 

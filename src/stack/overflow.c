@@ -166,10 +166,12 @@ static void call_host(int number, siginfo_t *info, void *context, struct sigacti
 	}
 	if (host.sa_flags & (int)SA_RESETHAND)
 		*action = (struct sigaction){ .sa_handler = SIG_DFL };
+	annotate_fault_ends(); /* it may not come back */
 	if (host.sa_flags & SA_SIGINFO)
 		host.sa_sigaction(number, info, context);
 	else
 		host.sa_handler(number);
+	annotate_fault_begins();
 }
 
 /* A host that put its own handler over ours may chain to ours, which chains to what it found, which may
@@ -194,6 +196,7 @@ static void chain(int number, siginfo_t *info, void *context, struct sigaction *
 
 static void handle(int number, siginfo_t *info, void *context)
 {
+	annotate_fault_begins();
 	int saved = errno;
 	struct overflow_trace trace;
 	struct overflow_victim victim = { .task_id = 0 };
@@ -201,6 +204,7 @@ static void handle(int number, siginfo_t *info, void *context)
 		report(&trace, &victim);
 	chain(number, info, context, &before[number == SIGBUS]);
 	errno = saved;
+	annotate_fault_ends();
 }
 
 /* ---- the process's part -------------------------------------------------------------------------- */
