@@ -98,6 +98,12 @@ SUPPORT  := $(call obj,test/support/*.c test/support/$(ARCH)/*.c test/support/$(
 BENCH    := $(call program,%.c,%,$(sort $(wildcard bench/*.c)))
 HARNESS  := $(call obj,bench/common/*.c bench/peers/*.c)
 EXAMPLES := $(call program,docs/%.c,%,$(sort $(wildcard docs/examples/*.c)))
+# httpd needs one of the libraries that parse HTTP.
+linked = $(shell echo 'int main(void) { return 0; }' | $(CC) -include $(1).h -x c - -l$(1) -o /dev/null 2>/dev/null && echo -l$(1))
+ifneq ($(filter examples check bench bench-build,$(MAKECMDGOALS)),)
+HTTP_PARSER := $(or $(call linked,llhttp),$(call linked,http_parser))
+endif
+EXAMPLES := $(if $(HTTP_PARSER),$(EXAMPLES),$(filter-out %/httpd,$(EXAMPLES)))
 DEMO     := $(call obj,demo/*.c)
 
 # Boost.Context is measured against where it can be linked.
@@ -183,7 +189,7 @@ $(BENCH): %: %.o $(O)/bench/harness.a $(LIBA)
 
 $(EXAMPLES): $(O)/examples/%: $(O)/docs/examples/%.o $(LIBA)
 	$(call say,LINK)
-	$(Q)$(CC) -o $@ $^ $(LINK)
+	$(Q)$(CC) -o $@ $^ $(LINK) $(if $(filter httpd,$*),$(HTTP_PARSER))
 
 $(O)/demo/demo: $(DEMO) $(LIBA)
 	$(call say,LINK)
@@ -222,6 +228,7 @@ bench: bench-build
 	@$(ENV) JOBS=1 TEST_TIMEOUT=3600 ARGS='$(BENCH_ARGS)' sh test/tools/run.sh $(BENCH)
 
 examples: $(EXAMPLES)
+	$(if $(HTTP_PARSER),,@echo 'examples: httpd is not built: there is neither llhttp nor http-parser here')
 demo: $(O)/demo/demo
 	@$(RUNNER) $< $(DEMO_ARGS)
 

@@ -1,82 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds and runs docs/examples, compares what they print with test/examples/*.txt, and drives the
-# echo server with test/examples/client.c. From the environment: O, CC, ARCH, RUNNER, SAN, CFLAGS,
-# BIDE_TEST_SCALE (how much slower than a native build things may be).
+# echo server with test/examples/client.c. The other servers: test_servers.sh.
 cd "$(dirname "$0")/.." || exit 1
-
-O=${O:-build} CC=${CC:-cc} RUNNER=${RUNNER:-} SAN=${SAN:-}
-scale=${BIDE_TEST_SCALE:-1}
-limit=$((20 * scale)) # seconds that a command may take
-bin=$O/examples
-start=$RUNNER # what a program is started with
-passed=0 failed=0
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/bide-examples.XXXXXX") || exit 1
-server=
-
-clean_up() {
-	exec 9>&-
-	[ -z "$server" ] || kill "$server" 2>/dev/null
-	rm -rf "$tmp"
-}
-trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
-
-# As in test/tools/run.sh: an older ThreadSanitizer needs addresses that are not spread.
-case $SAN in
-*thread*) if setarch "$(uname -m)" -R true 2>/dev/null; then start="setarch $(uname -m) -R"; fi ;;
-esac
-
-# ---- tests
-
-# check SENTENCE COMMAND...: counts a command that succeeds as passed; else shows what it printed, and
-# fails.
-check() {
-	sentence=$1
-	shift
-	if "$@" >"$tmp/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $sentence"
-		sed 's/^/    /' "$tmp/log"
-		return 1
-	fi
-}
-
-# until_true COMMAND...: tries it until it holds, for as long as a command may take.
-until_true() {
-	tries=$((limit * 20))
-	until "$@"; do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || return 1
-		sleep 0.05
-	done
-}
-
-# run EXAMPLE ARGUMENT...
-run() {
-	example=$1
-	shift
-	timeout "$limit" $start "$bin/$example" "$@"
-}
-
-prints_as_expected() { # EXAMPLE ARGUMENT...
-	run "$@" >"$tmp/out" 2>"$tmp/err" || { echo "exit status $?"; cat "$tmp/err"; return 1; }
-	diff "test/examples/$1.txt" "$tmp/out" && ! grep -v '^--[0-9]*-- ' "$tmp/err" # memcheck's remarks
-}
-
-# fails_with STATUS MESSAGE EXAMPLE ARGUMENT...: the message is on stderr, after the name.
-fails_with() {
-	wanted=$1 message=$2
-	shift 2
-	run "$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-	[ "$status" -eq "$wanted" ] && grep -q "$message" "$tmp/err" && return 0
-	echo "exit status $status instead of $wanted, stderr:"
-	cat "$tmp/err"
-	return 1
-}
+. test/tools/examples.sh
 
 # ---- the examples without a peer
 
@@ -131,38 +58,6 @@ full_disk() {
 
 # ---- the echo server
 
-# Starts a server whose input is held open by descriptor 9; sets $server, $port and $pid.
-start_server() {
-	rm -f "$tmp/input" "$tmp/pid" "$tmp/server"
-	mkfifo "$tmp/input" && : >"$tmp/server" && exec 9<>"$tmp/input" || return 1
-	timeout $((limit * 6)) sh -c 'ulimit -n "$1"; echo $$ >"$2"; shift 2; exec "$@"' sh "${1:-256}" \
-		"$tmp/pid" $start "$bin/echo_server" 0 <"$tmp/input" 2>"$tmp/server" 9>&- &
-	server=$!
-	until_true grep -q 'listening on port [0-9]' "$tmp/server" || { cat "$tmp/server"; return 1; }
-	port=$(sed -n 's/.*listening on port \([0-9]*\).*/\1/p' "$tmp/server")
-	pid=$(cat "$tmp/pid")
-}
-
-# Ends its input. It must end by itself, with status 0.
-stop_server() {
-	exec 9>&-
-	wait "$server"
-	status=$?
-	server=
-	[ "$status" -eq 0 ] || { echo "exit status $status"; cat "$tmp/server"; return 1; }
-}
-
-client() { timeout "$limit" $start "$tmp/client" "$port" "$@"; }
-
-has_descriptors() { [ "$(ls "/proc/$pid/fd" | wc -l)" -eq "$1" ]; }
-
-no_descriptor_is_left() {
-	until_true has_descriptors "$descriptors" && return 0
-	echo "$descriptors before, now:"
-	ls -l "/proc/$pid/fd"
-	return 1
-}
-
 ends_its_clients() {
 	(
 		exec 9>&-
@@ -170,12 +65,12 @@ ends_its_clients() {
 			use 0 end use 1 gone
 	) &
 	clients=$!
-	until_true test -e "$tmp/there" && stop_server && wait "$clients"
+	until_true test -e "$tmp/there" && stop_servers && wait "$clients"
 }
 
 complained_once_a_second() {
-	complaints=$(grep -c 'Too many open files: waiting a second' "$tmp/server")
-	cat "$tmp/server"
+	complaints=$(grep -c 'Too many open files: waiting a second' "$log")
+	cat "$log"
 	[ "$complaints" -ge 1 ] && [ "$complaints" -le $((3 * scale)) ]
 }
 
@@ -210,10 +105,10 @@ netcat_talks() {
 
 test_server() {
 	# Without these three there is no use in going on.
-	check client_compiles $CC -std=c11 -D_GNU_SOURCE -O1 -o "$tmp/client" test/examples/client.c &&
-		check server_starts_on_a_free_port start_server &&
+	check client_compiles compile_client &&
+		check server_starts_on_a_free_port start_server 256 echo_server 0 &&
 		check a_line_is_echoed client use 0 send 'one\n' expect 'you said: one\n' half end || return
-	descriptors=$(ls "/proc/$pid/fd" | wc -l)
+	count_descriptors
 
 	check port_in_use_is_told fails_with 1 "^echo_server: 127.0.0.1:$port: Address already in use" \
 		echo_server "$port"
@@ -230,7 +125,7 @@ test_server() {
 		use 0 drain send '\n' expect '\n' half end
 	check idle_client_resets client use 0 send 'a\n' expect 'you said: a\n' reset
 	check client_resets_amid_a_reply client use 0 stuff reset
-	check resets_are_told until_true grep -q 'lost a client: Connection reset' "$tmp/server"
+	check resets_are_told until_true grep -q 'lost a client: Connection reset' "$log"
 	check others_go_on_after_resets client use 0 send 'b\n' expect 'you said: b\n' close
 	[ -n "$RUNNER" ] || ! command -v nc >/dev/null || check netcat_is_served netcat_talks
 	check no_descriptor_leaks no_descriptor_is_left
@@ -238,20 +133,15 @@ test_server() {
 }
 
 test_descriptor_limit() {
-	check server_starts_with_few_descriptors start_server 16
+	check server_starts_with_few_descriptors start_server 16 echo_server 0
 	check clients_beyond_the_limit_are_served serves_beyond_its_descriptors
 	check limit_is_told_once_a_second complained_once_a_second
-	check server_at_its_limit_ends stop_server
+	check server_at_its_limit_ends stop_servers
 }
 
 # ---- all
 
-for source in docs/examples/*.c; do
-	[ -x "$bin/$(basename "$source" .c)" ] && continue
-	${MAKE:-make} -s examples O="$O" CC="$CC" ${ARCH:+ARCH="$ARCH"} ${SAN:+SAN="$SAN"} ${CFLAGS:+CFLAGS="$CFLAGS"} || exit 1
-	break
-done
-
+build_examples || exit 1
 check sources_are_exemplary all_are_exemplary
 check hello_greets prints_as_expected hello
 check countdown_follows_the_golden_trace prints_as_expected countdown --virtual

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The other end of the echo server's tests: a plain blocking client that follows a script.
+ * The other end of the example servers' tests: a plain blocking client that follows a script.
  *
  *     client PORT WORD...      exit 0 if everything came as expected
  *
@@ -7,6 +7,7 @@
  *     send TEXT     \n stands for a newline
  *     expect TEXT   these bytes come next
  *     long SIZE     sends a line of that size and checks its echo meanwhile
+ *     flood COUNT   sends so many lines of 150 bytes
  *     stuff         sends one line, reading nothing, until both directions are full
  *     drain         reads the echo of what was stuffed
  *     half          no more will be sent
@@ -164,6 +165,16 @@ static void do_long(struct connection *c, char *size)
 	long_line(c->fd, strtoul(size, NULL, 10));
 }
 
+static void do_flood(struct connection *c, char *count)
+{
+	char line[151];
+
+	memset(line, 'y', sizeof line);
+	line[149] = '\n';
+	for (unsigned long left = strtoul(count, NULL, 10); left > 0; left--)
+		send_all(c->fd, line, 150);
+}
+
 static void do_stuff(struct connection *c, char *unused)
 {
 	struct pollfd poll_out = { .fd = c->fd, .events = POLLOUT };
@@ -247,7 +258,7 @@ static const struct step {
 	{ "send", 2, do_send },   { "expect", 2, do_expect }, { "long", 2, do_long },
 	{ "stuff", 1, do_stuff }, { "drain", 1, do_drain },   { "half", 1, do_half },
 	{ "end", 1, do_end },     { "gone", 1, do_gone },     { "reset", 1, do_reset },
-	{ "close", 1, do_close }, { "mark", 2, do_mark },
+	{ "close", 1, do_close }, { "mark", 2, do_mark },     { "flood", 2, do_flood },
 };
 
 static const struct step *find_step(const char *word)
