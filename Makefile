@@ -95,11 +95,13 @@ TEST_CXX := $(call program,%.cpp,%,$(TESTS))
 TEST_SH  := $(filter %.sh,$(TESTS))
 SUPPORT  := $(call obj,test/support/*.c test/support/$(ARCH)/*.c test/support/$(ARCH)/*.S)
 
+# -lNAME if there is a library of that name and its header.
+linked = $(shell echo 'int main(void) { return 0; }' | $(CC) -include $(1).h -x c - -l$(1) -o /dev/null 2>/dev/null && echo -l$(1))
+
 BENCH    := $(call program,%.c,%,$(sort $(wildcard bench/*.c)))
 HARNESS  := $(call obj,bench/common/*.c bench/peers/*.c)
 EXAMPLES := $(call program,docs/%.c,%,$(sort $(wildcard docs/examples/*.c)))
 # httpd needs one of the libraries that parse HTTP.
-linked = $(shell echo 'int main(void) { return 0; }' | $(CC) -include $(1).h -x c - -l$(1) -o /dev/null 2>/dev/null && echo -l$(1))
 ifneq ($(filter examples check bench bench-build,$(MAKECMDGOALS)),)
 HTTP_PARSER := $(or $(call linked,llhttp),$(call linked,http_parser))
 endif
@@ -111,6 +113,7 @@ ifneq ($(findstring bench,$(MAKECMDGOALS)),)
 BOOST := $(shell echo 'int main() {}' | $(CXX) -include boost/context/detail/fcontext.hpp \
            -x c++ - -lboost_context -o /dev/null 2>/dev/null && echo yes)
 HARNESS += $(if $(BOOST),$(call obj,bench/peers/*.cpp))
+PEERS   := $(call linked,uv) $(call linked,ev)
 endif
 
 # ---- objects
@@ -131,6 +134,7 @@ $(O)/flags: Makefile | $(first)
 $(O)/src/%.o $(O)/arch/%.o: USE = $(INTERNAL)
 $(O)/test/%.o:  USE = $(INTERNAL) -Itest -Itest/support $(call libcheck,--cflags)
 $(O)/bench/%.o: USE = -Ibench -Ibench/common $(if $(BOOST),-DHAVE_BOOST_CONTEXT) \
+                       $(if $(filter -luv,$(PEERS)),-DHAVE_UV) $(if $(filter -lev,$(PEERS)),-DHAVE_EV) \
                        -DBENCH_CFLAGS='"$(CFLAGS)"'
 $(O)/demo/%.o:  USE = -Idemo
 # An example is compiled as its reader would do it, and has to be clean.
@@ -185,7 +189,7 @@ $(O)/bench/harness.a: $(HARNESS)
 
 $(BENCH): %: %.o $(O)/bench/harness.a $(LIBA)
 	$(call say,LINK)
-	$(Q)$(if $(BOOST),$(CXX),$(CC)) -o $@ $^ $(LINK) -Wl,--as-needed $(BOOST:yes=-lboost_context) -lm
+	$(Q)$(if $(BOOST),$(CXX),$(CC)) -o $@ $^ $(LINK) -Wl,--as-needed $(BOOST:yes=-lboost_context) $(PEERS) -lm
 
 $(EXAMPLES): $(O)/examples/%: $(O)/docs/examples/%.o $(LIBA)
 	$(call say,LINK)
@@ -223,7 +227,7 @@ valgrind: | $(filter setup,$(MAKECMDGOALS))
 lint: all
 	@$(ENV) FLAGS='$(CWARN) $(BASE) $(INTERNAL)' sh test/lint/all.sh
 
-bench-build: $(BENCH)
+bench-build: $(BENCH) $(filter %/httpd,$(EXAMPLES))
 bench: bench-build
 	@$(ENV) JOBS=1 TEST_TIMEOUT=3600 ARGS='$(BENCH_ARGS)' sh test/tools/run.sh $(BENCH)
 

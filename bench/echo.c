@@ -20,26 +20,36 @@
 #define SPARE_DESCRIPTORS 64
 
 struct setting {
+	const echo_server *const *servers; /* NULL at the end; the first one is what the others are compared with */
 	load_plan plan;
+	int pipelined; /* messages in a request; 0: it is one */
 	double quick; /* also with --quick: what share of its time is gone when it is done; 0: not */
 	bool brief;   /* and then without the threads, whose connections take long to make */
 };
 
-static const struct setting settings[] = {
-	{ .plan = { .connections = 1, .active = 1, .size = 64 } },
-	{ .plan = { .connections = 100, .active = 100, .size = 64 }, .quick = 0.4 },
-	{ .plan = { .connections = 1000, .active = 1000, .size = 64 } },
-	{ .plan = { .connections = 10000, .active = 10000, .size = 64 } },
-	{ .plan = { .connections = 100, .active = 100, .size = 16384 } },
-	{ .plan = { .connections = 1000, .active = 1000, .size = 16384 }, .quick = 0.75, .brief = true },
-	{ .plan = { .connections = 10100, .active = 100, .size = 64 } },
-	{ .plan = { .connections = 100, .active = 100, .size = 64, .churn = true }, .quick = 1,
-	  .brief = true },
+static const echo_server *const plain[] = {
+	&echo_epoll, &echo_bide, &echo_bide_own, &echo_threads, &echo_libev, &echo_libuv, &echo_go, &echo_asyncio, NULL
 };
 
-/* The first one is what the others are compared with. */
-static const echo_server *const servers[] = { &echo_epoll, &echo_bide, &echo_bide_own, &echo_threads };
-#define SERVERS (sizeof servers / sizeof *servers)
+/* Several messages under way on each connection: what it brings to send their answers together. */
+static const echo_server *const pipelined[] = { &echo_flushed, &echo_stream, &echo_epoll, NULL };
+
+#define SERVERS_MAX 8
+
+static const struct setting settings[] = {
+	{ plain, .plan = { .connections = 1, .active = 1, .size = 64 } },
+	{ plain, .plan = { .connections = 100, .active = 100, .size = 64 }, .quick = 0.3 },
+	{ plain, .plan = { .connections = 1000, .active = 1000, .size = 64 } },
+	{ plain, .plan = { .connections = 10000, .active = 10000, .size = 64 } },
+	{ plain, .plan = { .connections = 100, .active = 100, .size = 16384 } },
+	{ plain, .plan = { .connections = 1000, .active = 1000, .size = 16384 }, .quick = 0.6, .brief = true },
+	{ plain, .plan = { .connections = 10100, .active = 100, .size = 64 } },
+	{ pipelined, .plan = { .connections = 100, .active = 100, .size = ECHO_MESSAGE }, .pipelined = 1 },
+	{ pipelined, .plan = { .connections = 100, .active = 100, .size = 16 * ECHO_MESSAGE }, .pipelined = 16,
+	  .quick = 0.8 },
+	{ plain, .plan = { .connections = 100, .active = 100, .size = 64, .churn = true }, .quick = 1,
+	  .brief = true },
+};
 
 /* One server in one setting. */
 struct contest {
@@ -56,11 +66,13 @@ struct contest {
 static int64_t window_ns;
 static int windows;
 
-static void name_setting(char *name, size_t size, const load_plan *plan)
+static void name_setting(char *name, size_t size, const load_plan *plan, int messages)
 {
 	const char *unit = plan->size < 1024 ? "B" : "KiB";
 	int amount = plan->size < 1024 ? plan->size : plan->size / 1024;
-	if (plan->churn)
+	if (messages)
+		snprintf(name, size, "%d x %d pipelined x %d B", plan->connections, messages, ECHO_MESSAGE);
+	else if (plan->churn)
 		snprintf(name, size, "churn, %d at once x %d %s", plan->active, amount, unit);
 	else if (plan->active < plan->connections)
 		snprintf(name, size, "%d idle + %d active x %d %s", plan->connections - plan->active,
@@ -175,13 +187,33 @@ static void print_contest(const struct contest *contest)
 		bench_row_print(contest->calls);
 }
 
+/* What the kernel and a few lines of C need no more than 5 s for. */
+static bool is_quick(const struct setting *what, const echo_server *server)
+{
+	return what->pipelined || server == &echo_epoll || server == &echo_bide ||
+	       (server == &echo_threads && !what->brief);
+}
+
+/* Said once. */
+static bool is_missing(const echo_server *server)
+{
+	static const echo_server *told[SERVERS_MAX];
+	const char *why = server->missing ? server->missing() : NULL;
+	for (size_t i = 0; why && i < SERVERS_MAX && told[i] != server; i++)
+		if (!told[i]) {
+			told[i] = server;
+			bench_note("  without %s: %s", server->name, why);
+		}
+	return why != NULL;
+}
+
 static bool takes_part(const char *setting, const struct setting *what, const echo_server *server)
 {
 	char name[160];
 	snprintf(name, sizeof name, "%s: %s", setting, server->name);
-	if (bench_options.quick && (server == &echo_bide_own || (what->brief && server == &echo_threads)))
+	if (bench_options.quick && !bench_options.filter && !is_quick(what, server))
 		return false;
-	return bench_wants(name);
+	return bench_wants(name) && !is_missing(server);
 }
 
 /* The reference takes part whenever one of the others does. */
@@ -189,22 +221,22 @@ static size_t choose(const char *setting, const struct setting *what, const load
 		     struct contest *contests)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < SERVERS; i++) {
-		if (!takes_part(setting, what, servers[i]))
+	for (size_t i = 0; what->servers[i]; i++) {
+		if (!takes_part(setting, what, what->servers[i]))
 			continue;
 		if (count == 0)
-			contests[count++] = new_contest(setting, plan, servers[0], NULL);
+			contests[count++] = new_contest(setting, plan, what->servers[0], NULL);
 		if (i > 0)
-			contests[count++] = new_contest(setting, plan, servers[i], &contests[0]);
+			contests[count++] = new_contest(setting, plan, what->servers[i], &contests[0]);
 	}
 	return count;
 }
 
 static void run_setting(const struct setting *setting, const load_plan *plan)
 {
-	struct contest contests[SERVERS];
+	struct contest contests[SERVERS_MAX];
 	char name[80];
-	name_setting(name, sizeof name, plan);
+	name_setting(name, sizeof name, plan, setting->pipelined);
 	size_t count = choose(name, setting, plan, contests);
 	if (count == 0)
 		return;
@@ -273,7 +305,7 @@ int main(int argc, char **argv)
 		if (bench_options.quick && settings[i].quick == 0)
 			continue;
 		load_plan plan = scaled(settings[i].plan, limit);
-		if (!same_plan(&plan, &previous))
+		if (settings[i].pipelined || !same_plan(&plan, &previous))
 			run_setting(&settings[i], &plan);
 		previous = plan;
 	}

@@ -17,12 +17,21 @@ typedef struct echo_server {
 	const char *name;
 	void (*serve)(int listener); /* returns only when it cannot go on, with errno set */
 	bool limited;                /* may be unable to hold ten thousand connections */
+	const char *(*missing)(void); /* why it cannot be run here; NULL, or returns NULL: it can */
 } echo_server;
 
 extern const echo_server echo_epoll;    /* a raw edge-triggered loop: the floor */
 extern const echo_server echo_bide;     /* a task a connection, one buffer for all */
 extern const echo_server echo_bide_own; /* a task a connection, a buffer on each stack */
 extern const echo_server echo_threads;  /* a thread a connection, a buffer on each stack */
+
+/* For requests that are messages of ECHO_MESSAGE bytes, each read and answered by itself. */
+#define ECHO_MESSAGE 64
+extern const echo_server echo_stream;   /* a buffered stream a connection, never flushed by hand */
+extern const echo_server echo_flushed;  /* the same, flushed after each message */
+
+/* Of other libraries and languages (bench/peers). */
+extern const echo_server echo_libuv, echo_libev, echo_go, echo_asyncio;
 
 /* A server in a process of its own, pinned to the first CPU; it dies with this one. */
 typedef struct echo_process {

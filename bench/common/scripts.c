@@ -82,7 +82,7 @@ static const char asyncio_source[] =
 	"    print(rss / count, pte / count, park_time * 1e9 / count, wake_time * 1e9 / count)\n"
 	"asyncio.run(main(int(sys.argv[1])))\n";
 
-static bool works(const char *command)
+bool script_works(const char *command)
 {
 	char line[256];
 	snprintf(line, sizeof line, "%s >/dev/null 2>&1", command);
@@ -91,15 +91,15 @@ static bool works(const char *command)
 
 const char *script_missing_go(void)
 {
-	return works("go version") ? NULL : "there is no go here";
+	return script_works("go version") ? NULL : "there is no go here";
 }
 
 const char *script_missing_asyncio(void)
 {
-	return works("python3 -c 'import asyncio; asyncio.run'") ? NULL : "there is no python3 with asyncio here";
+	return script_works("python3 -c 'import asyncio; asyncio.run'") ? NULL : "there is no python3 with asyncio here";
 }
 
-static void write_file(const char *directory, const char *name, const char *text)
+void script_write(const char *directory, const char *name, const char *text)
 {
 	char path[512];
 	snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -115,7 +115,7 @@ static script_result run(const char *name, const char *source, const char *comma
 	script_result result;
 	if (!mkdtemp(directory))
 		bench_fail("cannot make a temporary directory");
-	write_file(directory, name, source);
+	script_write(directory, name, source);
 	int length = snprintf(line, sizeof line, "cd %s && ", directory);
 	snprintf(line + length, sizeof line - (size_t)length, command, count);
 	FILE *output = popen(line, "re");

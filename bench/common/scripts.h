@@ -4,6 +4,8 @@
 #ifndef BENCH_SCRIPTS_H
 #define BENCH_SCRIPTS_H
 
+#include <stdbool.h>
+
 typedef struct script_result {
 	double resident, page_tables; /* bytes a task */
 	double park, wake;            /* ns a task, of CPU time */
@@ -17,5 +19,10 @@ const char *script_missing_asyncio(void);
  * if that fails. */
 script_result script_go(long count);
 script_result script_asyncio(long count);
+
+/* Whether a shell command succeeds; it prints nothing. */
+bool script_works(const char *command);
+/* Writes a file of this text; ends the process if that fails. */
+void script_write(const char *directory, const char *name, const char *text);
 
 #endif
