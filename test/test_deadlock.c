@@ -99,6 +99,66 @@ START_TEST(every_waiting_task_is_named_with_what_it_waits_for)
 }
 END_TEST
 
+static void *gather_it(void *arg)
+{
+	bide_task *task = arg;
+	bide_gather(&task, 1, NULL, 0);
+	return NULL;
+}
+
+static void *wait_for_two(void *arg)
+{
+	bide_future *const futures[] = { arg, arg };
+	bide_wait(futures, 2, BIDE_WAIT_ALL);
+	return NULL;
+}
+
+static bide_group full;
+
+static void *spawn_one_more(void *arg)
+{
+	bide_group_spawn(&full, sleep_it, arg, NULL);
+	return NULL;
+}
+
+static void *await_the_start(void *arg)
+{
+	bide_group group;
+	bide_task_attr attr = { .size = sizeof attr, .name = "starting" };
+	must(bide_group_enter(&group, 0, BIDE_KEEP_GOING) == 0);
+	bide_group_start(&group, sleep_it, arg, &attr, NULL);
+	bide_group_leave(&group);
+	return NULL;
+}
+
+static void *several_that_own(void *arg)
+{
+	static bide_future never;
+	bide_future_init(&never, NULL);
+	bide_task_attr attr = { .size = sizeof attr, .name = "child" };
+	must(bide_group_enter(&full, 1, BIDE_KEEP_GOING) == 0 && bide_group_spawn(&full, sleep_it, NULL, &attr));
+	spawn_named("gatherer", gather_it, spawn_named("member", sleep_it, NULL));
+	spawn_named("waiter", wait_for_two, &never);
+	spawn_named("spawner", spawn_one_more, NULL);
+	spawn_named("starter", await_the_start, NULL);
+	bide_group_leave(&full);
+	return arg;
+}
+
+START_TEST(who_waits_for_several_or_owns_them_is_told_of_too)
+{
+	char group[40];
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK, several_that_own, NULL);
+	ck_assert(report_says("\"gatherer\" waits for its tasks 3 \"member\""));
+	ck_assert(report_says("\"waiter\" waits for several futures"));
+	ck_assert(report_says("\"starter\" waits for the start of task 8 \"starting\""));
+	snprintf(group, sizeof group, "\"main\" waits for group %p", (void *)&full);
+	ck_assert(report_says(group));
+	snprintf(group, sizeof group, "\"spawner\" waits for room in group %p", (void *)&full);
+	ck_assert(report_says(group));
+}
+END_TEST
+
 /* scenario C7 */
 static bide_mutex first_lock, second_lock;
 
@@ -389,6 +449,7 @@ int main(void)
 	return SUITE("deadlock",
 	    TABLE(main_that_waits_for_nothing_is_told, clocks),
 	    TEST(every_waiting_task_is_named_with_what_it_waits_for),
+	    TEST(who_waits_for_several_or_owns_them_is_told_of_too),
 	    TEST(two_mutexes_in_opposite_order_are_told_and_undone),
 	    TEST(a_report_of_many_is_cut),
 	    TEST(without_a_hook_the_report_goes_to_stderr),

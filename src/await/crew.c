@@ -63,7 +63,7 @@ int crew_wait(struct crew *crew, bide_time deadline)
 		self->was_interrupted = 1;
 		return self->interrupt;
 	}
-	wait_begin(self, NULL, WAIT_GROUP, NULL);
+	wait_begin(self, NULL, WAIT_CREW, crew);
 	return park(self, deadline);
 }
 
@@ -73,9 +73,17 @@ void crew_end(struct crew *crew, const char *reason)
 		if (!task_outcome(crew->members[i].task)->is_done)
 			cancel_request(crew->members[i].task, reason);
 	while (crew->pending > 0) {
-		wait_begin(crew->self, NULL, WAIT_GROUP, NULL)->is_shielded = 1;
+		wait_begin(crew->self, NULL, WAIT_CREW, crew)->is_shielded = 1;
 		park(crew->self, BIDE_NEVER);
 	}
+}
+
+const struct await_task *crew_pending(const struct crew *crew)
+{
+	for (int i = 0; i < crew->count; i++)
+		if (!task_outcome(crew->members[i].task)->is_done)
+			return crew->members[i].task;
+	return NULL;
 }
 
 void crew_destroy(struct crew *crew)

@@ -39,6 +39,8 @@ void crew_add(struct crew *crew, struct await_task *task);
 int crew_wait(struct crew *crew, bide_time deadline);
 /* Cancels who has not ended and waits, uninterruptibly, until all have. */
 void crew_end(struct crew *crew, const char *reason);
+/* The first that has not ended; NULL: all have. */
+const struct await_task *crew_pending(const struct crew *crew);
 /* All have ended: drops the references and the room. */
 void crew_destroy(struct crew *crew);
 

@@ -35,7 +35,7 @@ static int wait_for_room(struct group *group)
 		return -1;
 	if (has_room(group))
 		return 0;
-	wait_begin(self, &group->room_waiters, WAIT_GROUP, NULL);
+	wait_begin(self, &group->room_waiters, WAIT_ROOM, group);
 	int status = park(self, BIDE_NEVER);
 	if (status)
 		return fail_with(status);
@@ -143,7 +143,7 @@ static bide_task *await_start(struct task *self, struct child *child, void **sta
 	struct start start = { .parent = self };
 	child->start = &start;
 	task_hold(task);
-	wait_begin(self, NULL, WAIT_GROUP, NULL);
+	wait_begin(self, NULL, WAIT_START, task);
 	int status = park(self, BIDE_NEVER);
 	if (status && task->child)
 		task->child->start = NULL;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "await/crew.h"
 #include "await/group.h"
 #include "await/record.h"
 #include "await/scratch.h"
@@ -71,6 +72,20 @@ __attribute__((format(printf, 2, 3))) static void append(struct deadlock_text *o
 	va_end(args);
 }
 
+/* For whose end, or start, a task waits. */
+static const struct await_task *awaited_task(const struct wait *wait)
+{
+	switch (wait->kind) {
+	case WAIT_JOIN:
+	case WAIT_START:
+		return wait->object;
+	case WAIT_CREW:
+		return crew_pending(wait->object);
+	default:
+		return NULL;
+	}
+}
+
 static void describe_waiter(void *record, void *arg)
 {
 	struct await_task *task = record;
@@ -80,8 +95,9 @@ static void describe_waiter(void *record, void *arg)
 		return;
 	const struct wait *wait = &task->task.wait;
 	object[0] = '\0';
-	if (wait->kind == WAIT_JOIN)
-		task_label(wait->object, object);
+	const struct await_task *awaited = awaited_task(wait);
+	if (awaited)
+		task_label(awaited, object);
 	else if (wait->object)
 		snprintf(object, sizeof object, "%p", wait->object);
 	append(out, "; task %s waits for %s%s%s", task_label(task, label), wait_kind_names[wait->kind],

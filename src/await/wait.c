@@ -95,7 +95,7 @@ static int wait_with(bide_future *const futures[], struct waiting *waiting, stru
 		if (!future->is_done)
 			future_observe(future, &watched[i].observer, told);
 	}
-	wait_begin(waiting->self, NULL, WAIT_SELECT, NULL);
+	wait_begin(waiting->self, NULL, WAIT_FUTURES, NULL);
 	int status = park(waiting->self, BIDE_NEVER);
 	for (int i = 0; i < waiting->count; i++)
 		observer_leave(&watched[i].observer);

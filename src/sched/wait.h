@@ -21,7 +21,11 @@ struct task;
 	X(JOIN, "task")                                                                                \
 	X(FUTURE, "future")                                                                            \
 	X(SELECT, "select")                                                                            \
+	X(FUTURES, "several futures")                                                                  \
+	X(CREW, "its tasks")                                                                           \
 	X(GROUP, "group")                                                                              \
+	X(ROOM, "room in group")                                                                       \
+	X(START, "the start of task")                                                                  \
 	X(MUTEX, "mutex")                                                                              \
 	X(RWLOCK, "rwlock")                                                                            \
 	X(COND, "condition")                                                                           \
