@@ -330,6 +330,31 @@ VIRTUAL_TEST(a_wait_that_is_over_closes_nothing)
 	must_join(never);
 }
 
+static bide_task *third;
+
+static void *join_the_third_when_released(void *arg)
+{
+	must(bide_await(&other_way, NULL) == 0);
+	return bide_task_state(first) == BIDE_TASK_READY ? must_end_well(third) : arg;
+}
+
+/* Also before it has run again, and over others. */
+VIRTUAL_TEST(a_waiter_that_is_canceled_and_has_not_run_yet_closes_nothing)
+{
+	bide_future_init(&other_way, NULL);
+	bide_task *never = must_spawn(forever_sleeper, NULL);
+	second = must_spawn(join_the_third_when_released, NULL);
+	first = must_spawn(gather_or_be_canceled, never);
+	third = must_spawn(join_the_first, NULL);
+	for (int i = 0; i < 3; i++)
+		must(bide_yield() == 0);
+	must(bide_future_set(&other_way, NULL) == 0);
+	must(bide_cancel(first, NULL) == 0); /* runs behind the second */
+	ck_assert_str_eq(must_end_well(second), "free");
+	must(bide_cancel(never, NULL) == 0);
+	must_join(never);
+}
+
 static void *join_the_uncle(void *arg)
 {
 	pass(BIDE_SEC);
@@ -375,5 +400,6 @@ int main(void)
 	    TEST(a_circle_of_ten_thousand_is_found_without_recursion),
 	    LOOP(a_wait_that_another_may_end_closes_nothing, 0, 4),
 	    TEST(a_wait_that_is_over_closes_nothing),
+	    TEST(a_waiter_that_is_canceled_and_has_not_run_yet_closes_nothing),
 	    TEST(children_may_wait_for_others));
 }

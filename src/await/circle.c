@@ -21,12 +21,18 @@ static void mark(struct search *search, struct await_task *task)
 	search->found = task;
 }
 
+/* It was woken, by a cancel perhaps, and has not run since: unless it owns what it waited for, that is over. */
+static bool has_been_woken(const struct task *waiter)
+{
+	return waiter->state != TASK_SUSPENDED && waiter->wait.kind == WAIT_FUTURES;
+}
+
 /* Whoever stands in the queue of its completion and can only go on when it comes. */
 static void mark_waiters(struct search *search, const struct await_task *task)
 {
 	list_each(link, &task_outcome(task)->queue) {
 		struct task *waiter = future_dependent(container_of(link, struct wait, link));
-		if (waiter)
+		if (waiter && !has_been_woken(waiter))
 			mark(search, await_task_of(waiter));
 	}
 }
@@ -35,7 +41,7 @@ static void mark_parents(struct search *search, const struct child *child)
 {
 	struct await_task *starter = child_starter(child);
 	mark(search, child->group->owner);
-	if (starter)
+	if (starter && starter->task.state == TASK_SUSPENDED)
 		mark(search, starter);
 }
 
