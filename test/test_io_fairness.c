@@ -325,9 +325,11 @@ static void *idle(void *arg)
 		tasks[i] = io_start(io_recv, &io[i]);
 	}
 	/* The doubts are settled at once, and not one after the other. */
-	for (int i = 0; i < 10 && (i == 0 || !list_is_empty(&loop_current->descriptors.doubted)); i++)
+	const struct descriptors *descriptors = &loop_current->descriptors;
+	for (int i = 0; i < 10 && (i == 0 || !list_is_empty(&descriptors->doubted) ||
+	    !list_is_empty(&descriptors->asked)); i++)
 		must(bide_sleep(30 * BIDE_MSEC) == 0);
-	must(list_is_empty(&loop_current->descriptors.doubted));
+	must(list_is_empty(&descriptors->doubted) && list_is_empty(&descriptors->asked));
 	uint64_t turn = loop_current->ready.turn;
 	int waits = counted.epoll_wait, controls = counted.epoll_ctl;
 	getrusage(RUSAGE_THREAD, &before);
