@@ -44,6 +44,21 @@ static inline struct strand *make_running(struct loop *loop, struct task *task)
 	return &task->strand;
 }
 
+/* The frames to which the task behind the next one returns may be far from the cache, and a return is
+ * mispredicted until its address is there: they are fetched while the next one runs. */
+static inline __attribute__((always_inline)) void fetch_ahead(const struct ready_queue *queue)
+{
+	struct link *link = queue->entries.head.next;
+	if (link == &queue->entries.head || container_of(link, struct entry, link)->run)
+		return;
+	const struct task *task = task_of_entry(container_of(link, struct entry, link));
+	if (likely(task->state == TASK_READY)) {
+		const char *sp = task->strand.context.sp;
+		__builtin_prefetch(sp);
+		__builtin_prefetch(sp + 64);
+	}
+}
+
 /* Who runs next: the head of the ready queue, or the loop if that is a callback, if there is none,
  * or if a look is due. */
 static inline struct strand *choose_next(struct loop *loop)
@@ -51,8 +66,10 @@ static inline struct strand *choose_next(struct loop *loop)
 	struct entry *entry = NULL;
 	if (likely(pace_goes_on(&loop->pace)) || !loop_takes_over(loop))
 		entry = ready_pop(&loop->ready);
-	if (likely(entry != NULL) && likely(!entry->run))
+	if (likely(entry != NULL) && likely(!entry->run)) {
+		fetch_ahead(&loop->ready);
 		return make_running(loop, task_of_entry(entry));
+	}
 	loop->handed = entry;
 	loop->running = NULL;
 	return &loop->strand;
@@ -78,9 +95,10 @@ void loop_enter(struct loop *loop, struct task *task)
 	*loop->errno_location = saved_errno;
 }
 
+/* The loop is found without the task: the queue need not wait until the task's record has been read. */
 CONTEXT_RETURNS_BY_JUMP int yield(struct task *task)
 {
-	struct loop *loop = task->loop;
+	struct loop *loop = loop_current;
 	ready_push(&loop->ready, &task->entry);
 	struct strand *to = choose_next(loop);
 	if (likely(to != &task->strand))
