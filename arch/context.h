@@ -6,7 +6,8 @@
  *   arch/<name>/context.S         context_switch() and context_entry()
  *   arch/<name>/context_inline.h  context_switch_inline(), the same switch as a block of inline
  *                                 assembly; context_switch_bare(), that without floating-point
- *                                 control; CONTEXT_RETURNS_BY_JUMP; context_cycles()
+ *                                 control; context_leave_inline(), for the last switch of a context;
+ *                                 CONTEXT_RETURNS_BY_JUMP; context_cycles()
  *   arch/<name>/interrupted.h     what a signal interrupted, for the report of a stack overflow
  *   arch/<name>/flags.mk          compiler flags the port needs
  *

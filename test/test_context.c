@@ -36,6 +36,13 @@ static CONTEXT_RETURNS_BY_JUMP __attribute__((noinline)) void by_jump(struct con
 	switches++;
 }
 
+/* For the way back alone: `from` is not resumed. */
+static __attribute__((noinline)) void by_leaving(struct context *from, const struct context *to)
+{
+	(void)from;
+	context_leave_inline(to);
+}
+
 static struct {
 	const char *name;
 	form_fn *run;
@@ -204,6 +211,22 @@ START_TEST(each_context_has_its_own_floating_point_control) /* A3 */
 }
 END_TEST
 
+START_TEST(a_context_that_leaves_takes_its_floating_point_control_with_it) /* A3 */
+{
+	for (int here = 0; here < float_mode_count; here++)
+		for (int there = 0; there < float_mode_count; there++) {
+			uint64_t mine = float_modes[here].control;
+			pair_begin(_i * FORMS, compute_otherwise, &float_modes[there]);
+			pair.back = by_leaving;
+			float_set_control(mine);
+			go_there();
+			bool is_kept = float_control() == mine;
+			float_set_control(float_modes[0].control);
+			must_msg(is_kept, "%s was lost to %s", float_modes[here].name, float_modes[there].name);
+		}
+}
+END_TEST
+
 /* A call, so that the compiler does not move the division over a change of mode. */
 static __attribute__((noinline)) double a_third(void)
 {
@@ -254,7 +277,10 @@ static void divide_by_zero(void *arg)
 static void trap_after_a_division_elsewhere(void *arg)
 {
 	volatile long double addend = 1, sum;
-	pair_begin(*(int *)arg, divide_by_zero, NULL);
+	const int way = *(int *)arg;
+	pair_begin(way % PAIRS, divide_by_zero, NULL);
+	if (way >= PAIRS)
+		pair.back = by_leaving;
 	if (feenableexcept(FE_DIVBYZERO) == -1)
 		_exit(0); /* a processor without traps */
 	go_there();
@@ -485,7 +511,8 @@ int main(void)
 	    TEST(what_is_live_across_the_inline_form_survives),
 	    LOOP(each_context_has_its_own_floating_point_control, 0, PAIRS),
 	    LOOP(arithmetic_is_rounded_as_each_context_asked, 0, PAIRS),
-	    LOOP(an_exception_of_one_context_does_not_trap_in_another, 0, PAIRS),
+	    LOOP(a_context_that_leaves_takes_its_floating_point_control_with_it, 0, FORMS),
+	    LOOP(an_exception_of_one_context_does_not_trap_in_another, 0, 2 * PAIRS),
 	    TEST(the_bare_form_leaves_floating_point_control_alone),
 	    LOOP(the_stack_is_aligned_wherever_it_ends, 0, PAIRS),
 	    LOOP(a_backtrace_ends_at_the_entry, 0, PAIRS),

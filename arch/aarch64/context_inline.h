@@ -66,15 +66,40 @@ static inline __attribute__((always_inline)) void context_switch_bare(struct con
 }
 
 /* Writing the control state is the dear part, so it is done only where it differs. */
+static inline __attribute__((always_inline)) void context_load_fpcr(uint64_t present, const struct context *to)
+{
+	if (__builtin_expect((uint32_t)present != to->float_control[0], 0))
+		__asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)to->float_control[0]) : "memory");
+}
+
 static inline __attribute__((always_inline)) void context_switch_inline(struct context *from,
     const struct context *to)
 {
 	uint64_t fpcr;
 	__asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
 	from->float_control[0] = (uint32_t)fpcr;
-	if (__builtin_expect((uint32_t)fpcr != to->float_control[0], 0))
-		__asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)to->float_control[0]) : "memory");
+	context_load_fpcr(fpcr, to);
 	context_switch_bare(from, to);
+}
+
+/* For a context that is never resumed: goes on at *to and keeps nothing. x30 is named so that the function
+ * around it signs its return address, as the unwind rules take it to. */
+static inline __attribute__((always_inline)) _Noreturn void context_leave_inline(const struct context *to)
+{
+	register const struct context *x1 __asm__("x1") = to;
+	uint64_t fpcr;
+	__asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+	context_load_fpcr(fpcr, to);
+	__asm__ volatile(
+	    "ldr x16, [x1, %[resume]]\n\t"
+	    "ldp x9, x29, [x1, %[sp]]\n\t"
+	    CONTEXT_CFI_ENTER
+	    "mov sp, x9\n\t"
+	    "br x16\n\t"
+	    CONTEXT_CFI_LEAVE
+	    : : "r"(x1), [sp] "i"(CONTEXT_SP), [resume] "i"(CONTEXT_RESUME)
+	    : "x9", "x16", "x30", "memory");
+	__builtin_unreachable();
 }
 
 /* For functions that always switch. Here they return as others do: a return address is no landing

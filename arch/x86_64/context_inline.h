@@ -62,10 +62,37 @@ static inline __attribute__((always_inline)) void context_switch_bare(struct con
 	      "st(5)", "st(6)", "st(7)", "cc", "memory" CONTEXT_CLOBBERS_AVX512 CONTEXT_CLOBBERS_APX);
 }
 
+/* Pending exceptions go first: the target may not mask them. */
+static inline __attribute__((always_inline)) void context_load_x87(const struct context *to)
+{
+	__asm__ volatile(
+	    "fnclex\n\t"
+	    "fldcw %0"
+	    : : "m"(to->float_control[1]) : "memory");
+}
+
+/* For a context that is never resumed: goes on at *to and keeps nothing, which saves stmxcsr. */
+static inline __attribute__((always_inline)) _Noreturn void context_leave_inline(const struct context *to)
+{
+	uint16_t x87_control;
+	__asm__ volatile("fnstcw %0" : "=m"(x87_control));
+	if (__builtin_expect(x87_control != (uint16_t)to->float_control[1], 0))
+		context_load_x87(to);
+	__asm__ volatile("ldmxcsr %0" : : "m"(to->float_control[0]) : "memory");
+	__asm__ volatile(
+	    "movq %c[fp](%[to]), %%rbp\n\t"
+	    CONTEXT_CFI_ENTER
+	    "movq %c[sp](%[to]), %%rsp\n\t"
+	    "jmp *%c[resume](%[to])\n\t"
+	    CONTEXT_CFI_LEAVE
+	    : : [to] "S"(to), [sp] "i"(CONTEXT_SP), [fp] "i"(CONTEXT_FP), [resume] "i"(CONTEXT_RESUME)
+	    : "memory");
+	__builtin_unreachable();
+}
+
 /* The control state is stored first, because stmxcsr holds up what follows it, and MXCSR is loaded
  * without a look at what was stored: reading that back costs three times as much as the load. The
- * x87 word is different on both counts. Pending x87 exceptions go first: the target may not mask
- * them. (docs/notes/switch.md has the figures.) */
+ * x87 word is different on both counts. (docs/notes/switch.md has the figures.) */
 static inline __attribute__((always_inline)) void context_switch_inline(struct context *from,
     const struct context *to)
 {
@@ -74,10 +101,7 @@ static inline __attribute__((always_inline)) void context_switch_inline(struct c
 	    "fnstcw %1"
 	    : "=m"(from->float_control[0]), "+m"(from->float_control[1]));
 	if (__builtin_expect((uint16_t)from->float_control[1] != (uint16_t)to->float_control[1], 0))
-		__asm__ volatile(
-		    "fnclex\n\t"
-		    "fldcw %0"
-		    : : "m"(to->float_control[1]) : "memory");
+		context_load_x87(to);
 	__asm__ volatile("ldmxcsr %0" : : "m"(to->float_control[0]) : "memory");
 	context_switch_bare(from, to);
 }

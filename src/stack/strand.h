@@ -96,9 +96,9 @@ static inline __attribute__((always_inline)) void strand_switch(struct strand *f
 
 static inline _Noreturn void strand_leave(struct strand *from, struct strand *to)
 {
+	(void)from;
 	exceptions_abandon();
-	context_switch_inline(&from->context, &to->context);
-	__builtin_unreachable();
+	context_leave_inline(&to->context);
 }
 
 static inline void strand_destroy(struct strand *strand)
