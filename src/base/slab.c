@@ -47,12 +47,6 @@ void slab_destroy(struct slab *slab)
 	}
 }
 
-static void push_free(struct slab *slab, void *record)
-{
-	*(void **)record = slab->free;
-	slab->free = record;
-}
-
 static int grow(struct slab *slab)
 {
 	size_t size = slab->chunks && slab->annex_size ? CHUNK_SIZE_LATER : CHUNK_SIZE;
@@ -70,24 +64,14 @@ static int grow(struct slab *slab)
 }
 
 /* Records are taken from a new chunk one by one: what nobody needs yet is not touched. */
-static void *get_new(struct slab *slab)
+void *slab_get_new(struct slab *slab)
 {
 	struct slab_chunk *chunk = slab->chunks;
 	if ((!chunk || chunk->count == chunk->room) && grow(slab) < 0)
 		return NULL;
 	chunk = slab->chunks;
-	return memset(chunk->records + chunk->count++ * slab->record_size, 0, slab->record_size);
-}
-
-void *slab_get(struct slab *slab)
-{
-	void *record = slab->free;
-	if (record)
-		slab->free = *(void **)record;
-	else if (!(record = get_new(slab)))
-		return NULL;
 	slab->live++;
-	return record;
+	return memset(chunk->records + chunk->count++ * slab->record_size, 0, slab->record_size);
 }
 
 void *slab_annex_of_new(const struct slab *slab, const void *record)
@@ -95,12 +79,6 @@ void *slab_annex_of_new(const struct slab *slab, const void *record)
 	const struct slab_chunk *chunk = slab->chunks;
 	size_t index = (size_t)((const char *)record - chunk->records) / slab->record_size;
 	return chunk->records + chunk->room * slab->record_size + index * slab->annex_size;
-}
-
-void slab_put(struct slab *slab, void *record)
-{
-	push_free(slab, record);
-	slab->live--;
 }
 
 void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), void *arg)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 
 struct slab_chunk;
@@ -30,11 +31,11 @@ void slab_destroy(struct slab *slab);
 
 /* A record whose first word is undefined and whose rest is as slab_put left it (all zero when new);
  * NULL with ENOMEM. */
-void *slab_get(struct slab *slab);
+static inline void *slab_get(struct slab *slab);
 /* Where the annex of a new record is, of one that slab_get() gave for the first time and last. What is
  * in it is undefined. */
 void *slab_annex_of_new(const struct slab *slab, const void *record);
-void slab_put(struct slab *slab, void *record);
+static inline void slab_put(struct slab *slab, void *record);
 
 /* A place in a walk over all records that goes a part at a time; all zero, it is at the beginning. */
 struct slab_cursor {
@@ -49,5 +50,25 @@ bool slab_walk(const struct slab *slab, struct slab_cursor *cursor, size_t count
 
 /* Calls visit for every record that was ever got, live or free; visit must tell them apart. */
 void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), void *arg);
+
+/* One that no free list has held yet. */
+void *slab_get_new(struct slab *slab);
+
+static inline void *slab_get(struct slab *slab)
+{
+	void *record = slab->free;
+	if (unlikely(!record))
+		return slab_get_new(slab);
+	slab->free = *(void **)record;
+	slab->live++;
+	return record;
+}
+
+static inline void slab_put(struct slab *slab, void *record)
+{
+	*(void **)record = slab->free;
+	slab->free = record;
+	slab->live--;
+}
 
 #endif

@@ -10,23 +10,11 @@
 
 /* ---- chains ------------------------------------------------------------------------------------ */
 
-/* The slab goes to the head: what was put back last is the next one out. */
-static inline void move_to_head(struct list *list, struct link *link)
+void slab_to_head(struct list *list, struct link *link)
 {
-	if (likely(list->head.next == link))
-		return;
 	if (link_is_linked(link))
 		link_remove(link);
 	link_insert_before(link, list->head.next);
-}
-
-unsigned slab_take_warm(struct stack_pool *pool, struct stack_slab *slab)
-{
-	unsigned slot = slab->warm;
-	slab->warm = slab->next[slot];
-	slab->class->warm--;
-	pool->warm_size -= slab->class->size;
-	return slot;
 }
 
 unsigned slab_take_cold(struct stack_slab *slab)
@@ -36,26 +24,17 @@ unsigned slab_take_cold(struct stack_slab *slab)
 	return slot;
 }
 
-void slab_put_warm(struct stack_pool *pool, struct stack_slab *slab, unsigned slot)
-{
-	struct stack_class *class = slab->class;
-	slab->next[slot] = slab->warm;
-	slab->warm = (uint8_t)slot;
-	move_to_head(&class->may_be_warm, &slab->may_be_warm);
-	class->warm++;
-	pool->warm_size += class->size;
-}
-
 void slab_put_cold(struct stack_slab *slab, unsigned slot)
 {
 	slab->next[slot] = slab->cold;
 	slab->cold = (uint8_t)slot;
-	move_to_head(&slab->class->may_be_cold, &slab->may_be_cold);
+	if (slab->class->may_be_cold.head.next != &slab->may_be_cold)
+		slab_to_head(&slab->class->may_be_cold, &slab->may_be_cold);
 }
 
-/* The first slab with a warm slot, NULL if there is none. Those that have run out meanwhile leave the
- * list here: most get a stack back before they are looked at again. */
-struct stack_slab *slab_find_warm(struct stack_class *class)
+/* Slabs that have run out meanwhile leave the list here: most get a stack back before they are looked at
+ * again. */
+struct stack_slab *slab_find_warm_slowly(struct stack_class *class)
 {
 	struct link *link;
 	while ((link = list_head(&class->may_be_warm))) {

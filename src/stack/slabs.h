@@ -3,6 +3,7 @@
 #ifndef STACK_SLABS_H
 #define STACK_SLABS_H
 
+#include "base/check.h"
 #include "base/list.h"
 #include "stack/stack.h"
 
@@ -67,12 +68,46 @@ bool slab_unmap(struct stack_pool *pool, struct stack_slab *slab);
 
 /* The slab to take a warm, or a cold, stack from: that in which the latest was put back. NULL if there
  * is none. */
-struct stack_slab *slab_find_warm(struct stack_class *class);
+static inline struct stack_slab *slab_find_warm(struct stack_class *class);
 struct stack_slab *slab_find_cold(struct stack_class *class);
 /* Takes the first slot out of the chain, which must not be empty. */
-unsigned slab_take_warm(struct stack_pool *pool, struct stack_slab *slab);
+static inline unsigned slab_take_warm(struct stack_pool *pool, struct stack_slab *slab);
 unsigned slab_take_cold(struct stack_slab *slab);
-void slab_put_warm(struct stack_pool *pool, struct stack_slab *slab, unsigned slot);
+static inline void slab_put_warm(struct stack_pool *pool, struct stack_slab *slab, unsigned slot);
 void slab_put_cold(struct stack_slab *slab, unsigned slot);
+
+/* The slab goes to the head: what was put back last is the next one out. */
+void slab_to_head(struct list *list, struct link *link);
+
+struct stack_slab *slab_find_warm_slowly(struct stack_class *class);
+
+static inline struct stack_slab *slab_find_warm(struct stack_class *class)
+{
+	struct link *link = class->may_be_warm.head.next;
+	struct stack_slab *slab = container_of(link, struct stack_slab, may_be_warm);
+	if (likely(link != &class->may_be_warm.head) && likely(slab->warm != SLOT_NONE))
+		return slab;
+	return slab_find_warm_slowly(class);
+}
+
+static inline unsigned slab_take_warm(struct stack_pool *pool, struct stack_slab *slab)
+{
+	unsigned slot = slab->warm;
+	slab->warm = slab->next[slot];
+	slab->class->warm--;
+	pool->warm_size -= slab->class->size;
+	return slot;
+}
+
+static inline void slab_put_warm(struct stack_pool *pool, struct stack_slab *slab, unsigned slot)
+{
+	struct stack_class *class = slab->class;
+	slab->next[slot] = slab->warm;
+	slab->warm = (uint8_t)slot;
+	if (unlikely(class->may_be_warm.head.next != &slab->may_be_warm))
+		slab_to_head(&class->may_be_warm, &slab->may_be_warm);
+	class->warm++;
+	pool->warm_size += class->size;
+}
 
 #endif

@@ -10,8 +10,6 @@
 #include "stack/slabs.h"
 
 #define SPARE_SIZE ((size_t)256 << 20) /* of address space that is kept for later, each class */
-#define COLOUR_STEP 192                 /* three cache lines: what the top frames of a parked task touch */
-#define COLOUR_ROOM (32 * COLOUR_STEP)  /* of a small stack, colours take no more than a 32nd */
 
 void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const struct stack_hooks *hooks)
 {
@@ -85,18 +83,16 @@ static int alloc_by_hook(struct stack_pool *pool, size_t size, struct stack *sta
 	return 0;
 }
 
-static int reserve_in(struct stack_pool *pool, struct stack_class *class, struct stack *stack)
+static int reserve_in(struct stack_class *class, struct stack *stack)
 {
-	if (unlikely(class->available == 0) && slab_make(pool, class) < 0)
-		return -1;
 	class->available--;
 	stack->low = stack->high = NULL;
 	stack->origin = class;
 	return 0;
 }
 
-/* Another size than the time before. */
-static __attribute__((noinline)) int reserve_anew(struct stack_pool *pool, size_t size, struct stack *stack)
+/* Another size than the time before, or no stack left. */
+static __attribute__((noinline)) int reserve_slowly(struct stack_pool *pool, size_t size, struct stack *stack)
 {
 	if (!stack_size_is_valid(size))
 		return fail_with(EINVAL);
@@ -108,14 +104,17 @@ static __attribute__((noinline)) int reserve_anew(struct stack_pool *pool, size_
 		return -1;
 	pool->asked = size;
 	pool->given = class;
-	return reserve_in(pool, class, stack);
+	if (class->available == 0 && slab_make(pool, class) < 0)
+		return -1;
+	return reserve_in(class, stack);
 }
 
 int stack_reserve(struct stack_pool *pool, size_t size, struct stack *stack)
 {
-	if (likely(size == pool->asked && pool->given))
-		return reserve_in(pool, pool->given, stack);
-	return reserve_anew(pool, size, stack);
+	struct stack_class *class = pool->given;
+	if (likely(size == pool->asked) && likely(class != NULL) && likely(class->available > 0))
+		return reserve_in(class, stack);
+	return reserve_slowly(pool, size, stack);
 }
 
 int stack_adopt(struct stack *stack, void *memory, size_t size)
@@ -228,16 +227,23 @@ static void put_in_slab(struct stack_pool *pool, struct stack_slab *slab, const 
 	}
 }
 
-void stack_put(struct stack_pool *pool, struct stack *stack)
+/* One that was only reserved, or is not the pool's. */
+static __attribute__((noinline)) void put_other(struct stack_pool *pool, struct stack *stack)
 {
-	bool is_own = stack->origin == STACK_ADOPTED || !stack->origin;
 	if (!stack->low) {
 		if (stack->origin)
 			((struct stack_class *)stack->origin)->available++;
-	} else if (unlikely(is_own)) {
-		annotate_stack_ends(stack->low, stack->high, false, ANNOTATE_ID(stack));
-		if (!stack->origin)
-			pool->hooks.free(stack->low, (size_t)(stack->high - stack->low), pool->hooks.ctx);
+		return;
+	}
+	annotate_stack_ends(stack->low, stack->high, false, ANNOTATE_ID(stack));
+	if (!stack->origin)
+		pool->hooks.free(stack->low, (size_t)(stack->high - stack->low), pool->hooks.ctx);
+}
+
+void stack_put(struct stack_pool *pool, struct stack *stack)
+{
+	if (unlikely(!stack->low || !stack->origin || stack->origin == STACK_ADOPTED)) {
+		put_other(pool, stack);
 	} else {
 		if (unlikely(pool->options.paints))
 			stack_repaint(stack);
@@ -246,11 +252,4 @@ void stack_put(struct stack_pool *pool, struct stack *stack)
 	}
 	stack->low = stack->high = NULL;
 	stack->origin = NULL;
-}
-
-char *stack_top(struct stack_pool *pool, const struct stack *stack)
-{
-	size_t size = (size_t)(stack->high - stack->low);
-	unsigned mask = likely(size >= 8 * COLOUR_ROOM) ? 7 : size >= 4 * COLOUR_ROOM ? 3 : 1;
-	return stack->high - (pool->colour++ & mask) * COLOUR_STEP;
 }

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "stack/annotate.h"
 #include "stack/guard.h"
@@ -100,7 +101,7 @@ void stack_put(struct stack_pool *pool, struct stack *stack);
 
 /* Where to start on it: a little below its end, by an amount that differs from stack to stack, so
  * that the tops of many stacks do not fall into the same few sets of the first-level cache. */
-char *stack_top(struct stack_pool *pool, const struct stack *stack);
+static inline char *stack_top(struct stack_pool *pool, const struct stack *stack);
 
 /* ---- sizes (size.c) ---- */
 
@@ -148,6 +149,16 @@ bool stack_canary_is_whole(const struct stack *stack);
 static inline size_t stack_size(const struct stack *stack)
 {
 	return (size_t)(stack->high - stack->low);
+}
+
+#define STACK_COLOUR_STEP 192 /* three cache lines: what the top frames of a parked task touch */
+#define STACK_COLOUR_ROOM (32 * STACK_COLOUR_STEP) /* of a small stack, colours take no more than a 32nd */
+
+static inline char *stack_top(struct stack_pool *pool, const struct stack *stack)
+{
+	size_t size = stack_size(stack);
+	unsigned mask = likely(size >= 8 * STACK_COLOUR_ROOM) ? 7 : size >= 4 * STACK_COLOUR_ROOM ? 3 : 1;
+	return stack->high - (pool->colour++ & mask) * STACK_COLOUR_STEP;
 }
 
 static inline bool stack_contains(const struct stack *stack, const void *address)
