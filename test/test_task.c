@@ -633,7 +633,7 @@ static const struct {
 } fails[] = { { EIO, EIO }, { 1, 1 }, { ECANCELED, ECANCELED }, { 100000, 100000 }, { 0, EINVAL }, { -EIO, EINVAL },
 	{ INT32_MIN, EINVAL } };
 
-static void *fail_with(void *arg)
+static void *return_failing(void *arg)
 {
 	return bide_fail(*(int *)arg);
 }
@@ -647,7 +647,7 @@ static void *exit_failing(void *arg)
 VIRTUAL_TEST(fail_ends_the_task_with_an_errno_and_no_value)
 {
 	int given = fails[_i].given;
-	bide_result result = must_join(must_spawn(fail_with, &given));
+	bide_result result = must_join(must_spawn(return_failing, &given));
 	ck_assert_int_eq(result.err, fails[_i].err);
 	ck_assert_ptr_null(result.value);
 	result = must_join(must_spawn(exit_failing, &given));

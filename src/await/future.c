@@ -70,19 +70,11 @@ static void tell_one(struct future *future, struct wait *wait, void *value, int 
 	observer->notify(observer, future);
 }
 
-static void tell_all(struct future *future, void *value, int err, int status)
+void future_tell_all(struct future *future, void *value, int err, int status)
 {
 	struct link *link;
 	while ((link = list_head(&future->queue)))
 		tell_one(future, container_of(link, struct wait, link), value, err, status);
-}
-
-void future_complete(struct future *future, void *value, int err)
-{
-	future->is_done = true;
-	future->value = err ? NULL : value;
-	future->err = err;
-	tell_all(future, future->value, err, 0);
 }
 
 /* ---- setting ----------------------------------------------------------------------------------- */
@@ -148,19 +140,6 @@ int bide_future_get(bide_future *public_future, bide_result *out)
 	if (!future->is_done)
 		return fail_with(EINPROGRESS);
 	take(future, out);
-	return 0;
-}
-
-CONTEXT_RETURNS_BY_JUMP int future_await(struct task *self, struct future *future, enum wait_kind kind,
-    const void *object, bide_result *out)
-{
-	struct wait *wait = wait_begin(self, &future->queue, kind, object);
-	wait->events = FUTURE_TAKES;
-	int status = park(self, BIDE_NEVER);
-	if (status)
-		return fail_with(status);
-	if (out)
-		*out = future_result(wait);
 	return 0;
 }
 
@@ -306,7 +285,7 @@ int bide_future_destroy(bide_future *public_future)
 	if (future->loop && !future_resolve(public_future))
 		return -1;
 	forget_callbacks(future);
-	tell_all(future, NULL, 0, EPIPE);
+	future_tell_all(future, NULL, 0, EPIPE);
 	struct future old = *future;
 	memset(public_future, 0, sizeof *public_future);
 	if (old.is_done && !old.is_taken && old.err && old.err != ECANCELED)

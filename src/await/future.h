@@ -10,8 +10,8 @@
 
 #include <bide/future.h>
 
-#include "sched/loop.h"
-#include "sched/wait.h"
+#include "base/fail.h"
+#include "sched/park.h"
 
 struct await_task;
 
@@ -43,8 +43,18 @@ static inline struct task *future_dependent(const struct wait *wait)
 	return wait->task ? wait->task : container_of(wait, struct observer, wait)->dependent;
 }
 
-/* Gives the result: every wait record leaves the queue, in order. */
-void future_complete(struct future *future, void *value, int err);
+/* Tells of the result, or of the end: every wait record leaves the queue, in order. */
+void future_tell_all(struct future *future, void *value, int err, int status);
+
+/* Gives the result. */
+static inline void future_complete(struct future *future, void *value, int err)
+{
+	future->is_done = true;
+	future->value = err ? NULL : value;
+	future->err = err;
+	if (!list_is_empty(&future->queue))
+		future_tell_all(future, future->value, err, 0);
+}
 
 void future_observe(struct future *future, struct observer *observer,
     void (*notify)(struct observer *observer, struct future *future));
@@ -61,9 +71,20 @@ static inline bide_result future_result(const struct wait *wait)
 	return (bide_result){ wait->slot, wait->detail };
 }
 
-/* Parks `self` until `future`, which is not done, is. 0 with *out, or -1 with errno. */
-int future_await(struct task *self, struct future *future, enum wait_kind kind, const void *object,
-    bide_result *out);
+/* Parks `self` until `future`, which is not done, is. 0 with *out, or -1 with errno. Part of its caller: one
+ * level less to return through after the switch. */
+static inline int future_await(struct task *self, struct future *future, enum wait_kind kind,
+    const void *object, bide_result *out)
+{
+	struct wait *wait = wait_begin(self, &future->queue, kind, object);
+	wait->events = FUTURE_TAKES;
+	int status = park(self, BIDE_NEVER);
+	if (unlikely(status))
+		return fail_with(status);
+	if (out)
+		*out = future_result(wait);
+	return 0;
+}
 
 /* The future of a public call's argument; NULL with EINVAL or EPERM. Binds it to the loop. */
 struct future *future_resolve(const bide_future *future);

@@ -7,17 +7,24 @@
 #include "await/circle.h"
 #include "base/fail.h"
 
-struct await_task *task_resolve_joinable(const bide_task *handle)
+static inline struct await_task *resolve_joinable(const bide_task *handle)
 {
-	struct await_task *task = handle_resolve(handle);
-	if (task && task->is_detached) {
+	struct await_task *task = handle_look(handle);
+	if (unlikely(!task))
+		return handle_resolve(handle);
+	if (unlikely(task->is_detached)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	return task;
 }
 
-void task_give_handle_back(struct await_task *task)
+struct await_task *task_resolve_joinable(const bide_task *handle)
+{
+	return resolve_joinable(handle);
+}
+
+static inline void give_handle_back(struct await_task *task)
 {
 	task->is_outcome_read = true;
 	if (!task->is_joined && !task->child) {
@@ -26,11 +33,16 @@ void task_give_handle_back(struct await_task *task)
 	}
 }
 
-static int hand_out(struct await_task *task, bide_result *out)
+void task_give_handle_back(struct await_task *task)
+{
+	give_handle_back(task);
+}
+
+static inline int hand_out(struct await_task *task, bide_result *out)
 {
 	if (out)
 		*out = (bide_result){ task_outcome(task)->value, task_outcome(task)->err };
-	task_give_handle_back(task);
+	give_handle_back(task);
 	return 0;
 }
 
@@ -54,7 +66,7 @@ int bide_join(bide_task *handle, bide_result *out)
 {
 	if (!task_current())
 		return fail_with(EPERM);
-	struct await_task *task = task_resolve_joinable(handle);
+	struct await_task *task = resolve_joinable(handle);
 	if (!task)
 		return -1;
 	task_hold(task); /* the checkpoint may let others run, and they the task go */

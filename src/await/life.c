@@ -13,48 +13,55 @@
 /* `return bide_fail(err)` returns this address; the errno is in the task. */
 static char failed;
 
-static int err_of(const struct await_task *task, const void *value)
+static int err_of(const struct await_task *task, const struct annex *annex, const void *value)
 {
-	if (value == &failed)
-		return annex_peek(task)->fail_err;
+	if (unlikely(value == &failed))
+		return annex->fail_err;
 	/* A body that saw its cancel and has nothing to show for itself was ended by it. */
-	if (!value && annex_peek(task)->cancel_count > 0 && task->task.was_interrupted)
+	if (!value && annex->cancel_count > 0 && task->task.was_interrupted)
 		return ECANCELED;
 	return 0;
 }
 
 /* The outcome is there: waiters wake, the group is told. */
-static void conclude(struct await_task *task, void *value, int err)
+static inline void conclude(struct await_task *task, struct annex *annex, void *value, int err)
 {
 	struct run *run = run_of(task->task.loop);
-	annex_of(task)->end_number = ++run->ends;
-	future_complete(task_future(task), value, err);
-	if (task->child)
+	annex->end_number = ++run->ends;
+	future_complete(&annex->done, value, err);
+	if (unlikely(task->child != NULL))
 		group_child_ended(task->child);
 	run->alive--;
 	if (task == run->main)
 		run->is_main_done = true;
-	if (task == run->main || run->alive == 0)
+	if (task == run->main || unlikely(run->alive == 0))
 		loop_stop(&run->loop);
+}
+
+/* What a body has left behind. */
+static __attribute__((noinline)) void clear_up(struct await_task *task)
+{
+	if (task->scope || annex_peek(task)->cancel_count > 0)
+		scopes_abandon(task);
+	ending_run(task);
+	if (task->scope)
+		scopes_abandon(task);
+	if (annex_peek(task)->held_locks > 0)
+		run_of(task->task.loop)->locks->abandoned(task);
+	if (!list_is_empty(&annex_of(task)->coros))
+		coros_disown(task);
 }
 
 /* The end of every body, on its own stack. */
 static void finish(struct await_task *task, void *value)
 {
-	int err = err_of(task, value);
 	struct annex *annex = annex_of(task);
+	int err = err_of(task, annex, value);
 	task->is_ending = true;
-	if (unlikely(task->scope || annex->cancel_count > 0))
-		scopes_abandon(task);
-	if (unlikely(annex->deferred || annex->locals))
-		ending_run(task);
-	if (unlikely(task->scope != NULL))
-		scopes_abandon(task);
-	if (unlikely(annex->held_locks > 0))
-		run_of(task->task.loop)->locks->abandoned(task);
-	if (unlikely(!list_is_empty(&annex->coros)))
-		coros_disown(task);
-	conclude(task, value, err);
+	if (unlikely(task->scope || annex->cancel_count || annex->deferred || annex->locals || annex->held_locks ||
+	    link_is_linked(&annex->coros.head)))
+		clear_up(task);
+	conclude(task, annex, value, err);
 }
 
 void life_main(struct task *sched_task)
@@ -88,7 +95,7 @@ static void abandon(struct entry *entry)
 	task_set_state(&task->task, TASK_DONE);
 	stack_put(&task->task.loop->stacks, &task->task.stack);
 	task->task.depth = (struct depth){ 0, 0 };
-	conclude(task, NULL, ECANCELED);
+	conclude(task, annex_of(task), NULL, ECANCELED);
 	task_drop(task);
 }
 

@@ -197,11 +197,38 @@ static inline bide_task *handle_of(const struct await_task *task)
 	    handle_number(run_of(task->task.loop)));
 }
 
-/* The record of a handle; NULL with EINVAL (NULL), EPERM (not this thread's loop) or ESRCH. */
+/* The record of a handle that is good, or NULL: handle_resolve() knows why. Looks at no record before the
+ * handle says that it is of this loop's run. */
+static inline struct await_task *handle_look(const bide_task *handle)
+{
+	uintptr_t bits = (uintptr_t)handle;
+	struct loop *loop = loop_current;
+	if (unlikely(!handle) || unlikely(!loop))
+		return NULL;
+	unsigned number = handle_number(run_of(loop));
+	struct await_task *task = (void *)((bits & (((uintptr_t)1 << HANDLE_SHIFT) - 1)) - number);
+	bool is_good = (bits & HANDLE_RUN_MASK) == number && task->task.loop == loop &&
+	    task->generation == bits >> HANDLE_SHIFT && task->task.state != TASK_FREE;
+	return likely(is_good) ? task : NULL;
+}
+
+/* NULL with EINVAL (NULL), EPERM (not this thread's loop) or ESRCH. */
 struct await_task *handle_resolve(const bide_task *handle);
 
-void task_hold(struct await_task *task);
-void task_drop(struct await_task *task);
+/* The last reference is gone. */
+void task_release(struct await_task *task);
+
+static inline void task_hold(struct await_task *task)
+{
+	task->references++;
+}
+
+static inline void task_drop(struct await_task *task)
+{
+	CHECK(task->references > 0, "a reference is dropped once");
+	if (--task->references == 0)
+		task_release(task);
+}
 
 /* Reports a failure that nobody read. */
 void report_unread(struct await_task *task);

@@ -28,11 +28,8 @@ static int check_loop(struct loop *loop)
 	return 0;
 }
 
-/* The scheduler's part of a new record, with a stack reserved or adopted. */
-static struct task *make_record(struct loop *loop, const bide_task_attr *attr)
+static __attribute__((noinline)) struct task *make_record_on(struct loop *loop, const bide_task_attr *attr)
 {
-	if (!attr->stack)
-		return task_new(loop, attr->stack_size ? attr->stack_size : run_of(loop)->config.stack_size);
 	struct stack stack;
 	if (stack_adopt(&stack, attr->stack, attr->stack_size) < 0)
 		return NULL;
@@ -42,14 +39,27 @@ static struct task *make_record(struct loop *loop, const bide_task_attr *attr)
 	return task;
 }
 
-static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_task_attr *attr)
+/* What follows is part of its callers: where the attributes are the defaults, nothing is left of looking at
+ * them. */
+#define PART_OF_CALLER static inline __attribute__((always_inline))
+
+/* The scheduler's part of a new record, with a stack reserved or adopted. */
+PART_OF_CALLER struct task *make_record(struct loop *loop, const bide_task_attr *attr)
 {
-	struct run *run = run_of(task->task.loop);
-	task->id = ++run->next_id;
+	if (attr->stack)
+		return make_record_on(loop, attr);
+	return task_new(loop, attr->stack_size ? attr->stack_size : run_of(loop)->config.stack_size);
+}
+
+PART_OF_CALLER void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_task_attr *attr)
+{
+	task->id = ++run_of(loop_current)->next_id;
 	task->flags = 0;
-	task->is_detached = attr->flags & BIDE_DETACHED;
-	task->starts_always = attr->flags & BIDE_START_ALWAYS;
-	task->references = task->is_detached ? 1 : 2;
+	if (attr->flags & BIDE_DETACHED)
+		task->is_detached = true;
+	if (attr->flags & BIDE_START_ALWAYS)
+		task->starts_always = true;
+	task->references = attr->flags & BIDE_DETACHED ? 1 : 2;
 	task->fn = fn;
 	task->arg = arg;
 	task->scope = NULL;
@@ -60,17 +70,16 @@ static void fill_in(struct await_task *task, bide_fn *fn, void *arg, const bide_
 		annex_of(task)->drop = attr->drop;
 }
 
-struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
+static const bide_task_attr defaults = BIDE_TASK_ATTR_INIT;
+
+PART_OF_CALLER struct await_task *make_task(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
 {
-	static const bide_task_attr defaults = BIDE_TASK_ATTR_INIT;
 	struct loop *loop = loop_current;
-	if (!attr)
-		attr = &defaults;
 	if (!fn) {
 		errno = EINVAL;
 		return NULL;
 	}
-	if (check_loop(loop) < 0 || (attr != &defaults && check_attr(attr) < 0))
+	if (unlikely(check_loop(loop) < 0) || (attr != &defaults && check_attr(attr) < 0))
 		return NULL;
 	struct task *record = make_record(loop, attr);
 	if (unlikely(loop->stacks.trouble != STACK_TROUBLE_NONE))
@@ -81,13 +90,18 @@ struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr
 	fill_in(task, fn, arg, attr);
 	task->spawn_site = site;
 	struct await_task *spawner = loop->running ? await_task_of(loop->running) : NULL;
-	if (spawner && unlikely(annex_peek(spawner)->locals) && locals_inherit(task, spawner) < 0) {
+	if (spawner && unlikely(spawner->has_annex) && annex_of(spawner)->locals && locals_inherit(task, spawner) < 0) {
 		task_free(record);
 		return NULL;
 	}
 	run_of(loop)->alive++;
 	task_start(record);
 	return task;
+}
+
+struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
+{
+	return make_task(fn, arg, attr ? attr : &defaults, site);
 }
 
 static bide_task *spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void *site)
@@ -104,7 +118,8 @@ static bide_task *spawn(bide_fn *fn, void *arg, const bide_task_attr *attr, void
 /* Never inlined, whatever is optimised across files: the return address is the spawn site. */
 __attribute__((noinline)) bide_task *bide_spawn(bide_fn *fn, void *arg)
 {
-	return spawn(fn, arg, NULL, __builtin_return_address(0));
+	struct await_task *task = make_task(fn, arg, &defaults, __builtin_return_address(0));
+	return task ? handle_of(task) : NULL;
 }
 
 int bide_go(bide_fn *fn, void *arg)

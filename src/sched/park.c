@@ -14,15 +14,17 @@ const char *const wait_kind_names[] = {
 
 /* ---- switching --------------------------------------------------------------------------------- */
 
-/* The first function on a task's stack. */
+/* The first function on a task's stack. Which task it is need not wait until its stack is known. */
 static void task_begin(void *arg)
 {
-	struct task *task = arg;
+	(void)arg;
+	struct loop *loop = loop_current;
+	struct task *task = loop->running;
 	strand_begin(&task->strand);
-	if (task->loop->dead)
-		loop_bury(task->loop);
-	*task->loop->errno_location = 0;
-	task->loop->task_main(task);
+	if (loop->dead)
+		loop_bury(loop);
+	*loop->errno_location = 0;
+	loop->task_main(task);
 	task_exit(task);
 }
 
@@ -118,7 +120,7 @@ void task_enter(struct task *child)
 
 _Noreturn void task_exit(struct task *task)
 {
-	struct loop *loop = task->loop;
+	struct loop *loop = loop_current;
 	task_set_state(task, TASK_DONE);
 	loop->dead = task;
 	struct strand *to = choose_next(loop);
@@ -142,7 +144,7 @@ void loop_bury(struct loop *loop)
 
 CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 {
-	struct loop *loop = task->loop;
+	struct loop *loop = loop_current;
 	CHECK(task == loop->running, "only the running task parks");
 	loop_arm(loop, &task->timer, deadline);
 	task_set_state(task, TASK_SUSPENDED);
@@ -169,13 +171,13 @@ bool task_wake(struct task *task, int status)
 	if (task->state != TASK_SUSPENDED)
 		return false;
 	struct loop *loop = task->loop;
+	task_set_state(task, TASK_READY);
 	for (struct wait *wait = &task->wait; wait; wait = wait->more)
 		if (link_is_linked(&wait->link))
 			link_remove(&wait->link);
 	timer_disarm(&loop->timers, &task->timer);
 	task->wait.status = status;
 	prefetch_stack(task->strand.context.sp);
-	task_set_state(task, TASK_READY);
 	ready_push(&loop->ready, &task->entry);
 	return true;
 }

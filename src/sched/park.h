@@ -63,7 +63,7 @@ struct task *interrupted(struct task *task);
 static inline struct task *checkpoint(void)
 {
 	struct task *task = task_current();
-	if (unlikely(!task) || unlikely(task->interrupt) || unlikely(--task->loop->budget <= 0))
+	if (unlikely(!task) || unlikely(task->interrupt) || unlikely(--loop_current->budget <= 0))
 		return checkpoint_slowly(task);
 	return task;
 }

@@ -31,26 +31,24 @@ static void first_use(struct task *task, struct loop *loop)
 
 struct task *task_new(struct loop *loop, size_t stack_size)
 {
-	struct stack stack = { 0 };
-	if (stack_size && stack_reserve(&loop->stacks, stack_size, &stack) < 0)
+	struct task *task = slab_get(&loop->tasks);
+	if (unlikely(!task))
 		return NULL;
+	if (unlikely(!task->loop))
+		first_use(task, loop);
+	if (stack_size && stack_reserve(&loop->stacks, stack_size, &task->stack) < 0)
+		goto put_record;
 	if (timers_pledge(&loop->timers, TIMERS_PER_TASK) < 0)
 		goto put_stack;
-	struct task *task = slab_get(&loop->tasks);
-	if (!task)
-		goto unpledge;
-	if (!task->loop)
-		first_use(task, loop);
 	task->entry.run = NULL;
-	task->stack = stack;
 	task->interrupt = 0;
 	task->was_interrupted = 0;
 	return task;
 
-unpledge:
-	timers_unpledge(&loop->timers, TIMERS_PER_TASK);
 put_stack:
-	stack_put(&loop->stacks, &stack);
+	stack_put(&loop->stacks, &task->stack);
+put_record:
+	slab_put(&loop->tasks, task);
 	return NULL;
 }
 
@@ -63,12 +61,11 @@ void task_start(struct task *task)
 void task_free(struct task *task)
 {
 	struct loop *loop = task->loop;
-	if (task->state == TASK_CREATED)
+	CHECK(!timer_is_armed(&task->timer), "a task that ended has no timer armed");
+	if (unlikely(task->state == TASK_CREATED))
 		ready_remove(&loop->ready, &task->entry);
-	if (task->state != TASK_FREE) {
-		CHECK(!timer_is_armed(&task->timer), "a task that ended has no timer armed");
+	if (likely(task->state != TASK_FREE))
 		task_set_state(task, TASK_FREE);
-	}
 	if (task->stack.low || task->stack.origin)
 		stack_put(&loop->stacks, &task->stack);
 	timers_unpledge(&loop->timers, TIMERS_PER_TASK);
