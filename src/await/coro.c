@@ -71,7 +71,7 @@ static _Noreturn void leave(struct bide_coro *coro)
 	coro->state = BIDE_CORO_CLOSED;
 	*coro->top = coro->below;
 	link_remove(&coro->owned);
-	strand_leave(&coro->strand, &coro->resumer);
+	strand_leave(&coro->strand, &coro->resumer, exceptions_here());
 }
 
 static void coro_main(void *arg)
@@ -230,7 +230,7 @@ static inline void switch_into(struct bide_coro *coro, struct bide_coro **top)
 	coro->below = *top;
 	coro->state = BIDE_CORO_EXECUTING;
 	*top = coro;
-	strand_switch(&coro->resumer, &coro->strand);
+	strand_switch(&coro->resumer, &coro->strand, exceptions_here());
 	if (unlikely(coro->state != BIDE_CORO_SUSPENDED) && unlikely(coro->has_exited))
 		bide_exit(coro->transfer);
 }
@@ -258,7 +258,7 @@ CONTEXT_RETURNS_BY_JUMP void *bide_coro_yield(void *out)
 	coro->transfer = out;
 	coro->state = BIDE_CORO_SUSPENDED;
 	*top = coro->below;
-	strand_switch(&coro->strand, &coro->resumer);
+	strand_switch(&coro->strand, &coro->resumer, exceptions_here());
 	if (unlikely(coro->is_closing)) {
 		errno = ECANCELED;
 		return NULL;

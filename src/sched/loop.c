@@ -12,6 +12,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 {
 	*loop = (struct loop){
 		.errno_location = &errno,
+		.exceptions = exceptions_here(),
 		.clock = { .is_virtual = settings->is_virtual },
 		.sweep_at = BIDE_NEVER,
 		.sweep_wake = BIDE_NEVER,

@@ -32,6 +32,7 @@ struct loop {
 	struct pace pace;          /* when it is time to look */
 	int budget;                /* non-blocking calls left to the running task */
 	int *errno_location;       /* of this thread */
+	struct exceptions *exceptions; /* likewise */
 	struct task *dead;         /* ended; its stack is put back by whoever runs next */
 	struct entry *handed;      /* a callback that a task met at the head of the queue */
 	struct strand strand;      /* the loop's own context, while a task runs */

@@ -81,7 +81,7 @@ static inline struct strand *choose_next(struct loop *loop)
 static inline void switch_from(struct loop *loop, struct task *task, struct strand *to)
 {
 	task->saved_errno = *loop->errno_location;
-	strand_switch(&task->strand, to);
+	strand_switch(&task->strand, to, loop->exceptions);
 	if (unlikely(loop->dead != NULL))
 		loop_bury(loop); /* may report, and so change errno */
 	*loop->errno_location = task->saved_errno;
@@ -91,7 +91,7 @@ void loop_enter(struct loop *loop, struct task *task)
 {
 	int saved_errno = *loop->errno_location;
 	struct strand *to = make_running(loop, task);
-	strand_switch(&loop->strand, to);
+	strand_switch(&loop->strand, to, loop->exceptions);
 	if (loop->dead)
 		loop_bury(loop);
 	*loop->errno_location = saved_errno;
@@ -124,7 +124,7 @@ _Noreturn void task_exit(struct task *task)
 	task_set_state(task, TASK_DONE);
 	loop->dead = task;
 	struct strand *to = choose_next(loop);
-	strand_leave(&task->strand, to);
+	strand_leave(&task->strand, to, loop->exceptions);
 }
 
 void loop_bury(struct loop *loop)

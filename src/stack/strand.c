@@ -122,17 +122,17 @@ static UNINSTRUMENTED void switch_annotated(struct strand *from, struct strand *
 	strand_begin(from);
 }
 
-UNINSTRUMENTED void strand_switch(struct strand *from, struct strand *to)
+UNINSTRUMENTED void strand_switch(struct strand *from, struct strand *to, struct exceptions *exceptions)
 {
-	if (is_handling_exceptions())
-		strand_switch_in_handler(from, to);
+	if (is_handling(exceptions))
+		strand_switch_in_handler(from, to, exceptions);
 	else
 		switch_annotated(from, to);
 }
 
-UNINSTRUMENTED void strand_leave(struct strand *from, struct strand *to)
+UNINSTRUMENTED void strand_leave(struct strand *from, struct strand *to, struct exceptions *exceptions)
 {
-	exceptions_abandon();
+	exceptions_abandon(exceptions);
 	depart(from, to, true);
 	context_switch(&from->context, &to->context);
 	__builtin_unreachable();
@@ -175,9 +175,10 @@ static inline void switch_annotated(struct strand *from, struct strand *to)
 
 #endif
 
-__attribute__((noinline)) void strand_switch_in_handler(struct strand *from, struct strand *to)
+__attribute__((noinline)) void strand_switch_in_handler(struct strand *from, struct strand *to,
+    struct exceptions *exceptions)
 {
-	struct exceptions *exceptions = thread_exceptions, own = *exceptions;
+	struct exceptions own = *exceptions;
 	*exceptions = (struct exceptions){ NULL, 0 };
 	switch_annotated(from, to);
 	*exceptions = own;

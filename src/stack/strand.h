@@ -38,33 +38,36 @@ struct exceptions {
 extern __thread struct exceptions *thread_exceptions; /* NULL: not asked for yet */
 struct exceptions *exceptions_find(void);
 
-static inline bool is_handling_exceptions(void)
+/* Those of this thread. A loop keeps the address, which spares its switches the question. */
+static inline struct exceptions *exceptions_here(void)
 {
-	const struct exceptions *exceptions = thread_exceptions;
-	if (unlikely(!exceptions))
-		exceptions = exceptions_find();
+	return likely(thread_exceptions != NULL) ? thread_exceptions : exceptions_find();
+}
+
+static inline bool is_handling(const struct exceptions *exceptions)
+{
 	return exceptions->handled || exceptions->uncaught;
 }
 
 /* A strand that ends inside a handler leaves nothing of it to others. */
-static inline void exceptions_abandon(void)
+static inline void exceptions_abandon(struct exceptions *exceptions)
 {
-	if (unlikely(is_handling_exceptions()))
-		*thread_exceptions = (struct exceptions){ NULL, 0 };
+	if (unlikely(is_handling(exceptions)))
+		*exceptions = (struct exceptions){ NULL, 0 };
 }
 
 /* strand_switch() for that case. */
-void strand_switch_in_handler(struct strand *from, struct strand *to);
+void strand_switch_in_handler(struct strand *from, struct strand *to, struct exceptions *exceptions);
 
 #if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
 
 /* For a strand that will begin at fn(arg); fn must call strand_begin() first. */
 void strand_init(struct strand *strand, const struct stack *stack, char *top, void (*fn)(void *), void *arg);
 void strand_begin(struct strand *self);
-/* Suspends the caller into *from and goes on at *to. */
-void strand_switch(struct strand *from, struct strand *to);
+/* Suspends the caller into *from and goes on at *to. `exceptions` are this thread's. */
+void strand_switch(struct strand *from, struct strand *to, struct exceptions *exceptions);
 /* Goes on at *to; *from will never be resumed. */
-_Noreturn void strand_leave(struct strand *from, struct strand *to);
+_Noreturn void strand_leave(struct strand *from, struct strand *to, struct exceptions *exceptions);
 /* After it has left, from another strand. */
 void strand_destroy(struct strand *strand);
 /* Of a strand that only stood for a stack of somebody else's: it is not used any more. */
@@ -86,18 +89,20 @@ static inline void strand_begin(struct strand *self)
 	(void)self;
 }
 
-static inline __attribute__((always_inline)) void strand_switch(struct strand *from, struct strand *to)
+static inline __attribute__((always_inline)) void strand_switch(struct strand *from, struct strand *to,
+    struct exceptions *exceptions)
 {
-	if (unlikely(is_handling_exceptions()))
-		strand_switch_in_handler(from, to);
+	if (unlikely(is_handling(exceptions)))
+		strand_switch_in_handler(from, to, exceptions);
 	else
 		context_switch_inline(&from->context, &to->context);
 }
 
-static inline _Noreturn void strand_leave(struct strand *from, struct strand *to)
+static inline _Noreturn void strand_leave(struct strand *from, struct strand *to,
+    struct exceptions *exceptions)
 {
 	(void)from;
-	exceptions_abandon();
+	exceptions_abandon(exceptions);
 	context_leave_inline(&to->context);
 }
 
