@@ -51,8 +51,8 @@ static inline struct strand *make_running(struct loop *loop, struct task *task)
 static inline __attribute__((always_inline)) void fetch_ahead(const struct ready_queue *queue)
 {
 	struct link *link = queue->entries.head.next;
-	if (link == &queue->entries.head || container_of(link, struct entry, link)->run)
-		return;
+	if (link->next == &queue->entries.head || container_of(link, struct entry, link)->run)
+		return; /* one at most is there: of two that take turns neither is far */
 	const struct task *task = task_of_entry(container_of(link, struct entry, link));
 	if (likely(task->state == TASK_READY)) {
 		const char *sp = task->strand.context.sp;
