@@ -589,7 +589,7 @@ static void wake_fd(void)
 {
 	struct poller_event events[POLLER_BATCH];
 	must(write(race.fds[1], "d", 1) == 1);
-	int count = poller_wait(&loop_current->poller, events, 0);
+	int count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0);
 	descriptors_fire(loop_current, events, count);
 }
 

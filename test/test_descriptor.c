@@ -5,6 +5,7 @@
 #include "counted_calls.h"
 #include "resources.h"
 #include "runs.h"
+#include "sched/doubt.h"
 #include "sched/loop.h"
 #include "sched/park.h"
 #include "sockets.h"
@@ -22,7 +23,7 @@
 
 static uint64_t key_of(int fd)
 {
-	return (uint64_t)descriptor_find(loop_current, fd)->registration << 32 | (uint32_t)fd;
+	return (uint64_t)descriptor_find(&loop_current->descriptors, fd)->registration << 32 | (uint32_t)fd;
 }
 
 static void fire(uint64_t key, uint32_t events)
@@ -43,9 +44,9 @@ BODY_TEST(a_new_record_knows_nothing_and_lets_everything_be_tried)
 	int fds[2];
 	(void)arg;
 	make_unix(fds);
-	must(!descriptor_find(loop_current, fds[0]));
+	must(!descriptor_find(&loop_current->descriptors, fds[0]));
 	struct descriptor *descriptor = descriptor_get(loop_current, fds[0]);
-	must(descriptor && descriptor == descriptor_find(loop_current, fds[0]));
+	must(descriptor && descriptor == descriptor_find(&loop_current->descriptors, fds[0]));
 	must(descriptor->is_ready[DESCRIPTOR_IN] && descriptor->is_ready[DESCRIPTOR_OUT]);
 	must(!descriptor->is_registered && !descriptor->is_hung_up && descriptor->is_tcp == -1);
 	must(descriptor->kind == DESCRIPTOR_UNKNOWN);
@@ -61,7 +62,7 @@ BODY_TEST(numbers_that_are_not_open_get_no_record)
 	ck_fails_null(descriptor_get(loop_current, INT32_MIN), EBADF);
 	ck_fails_null(descriptor_get(loop_current, 12345), EBADF);
 	ck_fails_null(descriptor_get(loop_current, INT32_MAX), EBADF);
-	must(!descriptor_find(loop_current, -1) && !descriptor_find(loop_current, INT32_MAX));
+	must(!descriptor_find(&loop_current->descriptors, -1) && !descriptor_find(&loop_current->descriptors, INT32_MAX));
 	must(loop_current->descriptors.page_count == 0);
 	descriptor_forget(loop_current, -1);
 	descriptor_forget(loop_current, INT32_MAX);
@@ -81,7 +82,7 @@ BODY_TEST(records_stay_where_they_are_while_the_table_grows)
 		must(descriptor_get(loop_current, number) != NULL);
 		close(number);
 		for (int i = 0; i < 2; i++)
-			must(descriptor_find(loop_current, fds[i]) == first[i]);
+			must(descriptor_find(&loop_current->descriptors, fds[i]) == first[i]);
 	}
 	close_pair(fds);
 	return NULL;
@@ -97,7 +98,7 @@ BODY_TEST(without_memory_a_record_is_refused_and_the_table_is_good)
 		must(bide_fault(at == 1 ? "malloc:ENOMEM@1" : "malloc:ENOMEM@2") == 0);
 		ck_fails_null(descriptor_get(loop_current, 700), ENOMEM);
 		must(bide_fault(NULL) == 0);
-		must(!descriptor_find(loop_current, 700));
+		must(!descriptor_find(&loop_current->descriptors, 700));
 	}
 	must(descriptor_get(loop_current, fds[0]) != NULL);
 	must(descriptor_get(loop_current, 700) != NULL);
@@ -115,7 +116,7 @@ static struct descriptor *used(int fds[2])
 	bide_task *reader = io_start(io_recv, &io);
 	must_write(fds[1], "x", 1);
 	must(join_within(reader, LONG).err == 0);
-	struct descriptor *descriptor = descriptor_find(loop_current, fds[0]);
+	struct descriptor *descriptor = descriptor_find(&loop_current->descriptors, fds[0]);
 	must(descriptor->is_registered && descriptor->is_tcp == 1 && !descriptor->is_ready[DESCRIPTOR_IN]);
 	return descriptor;
 }
@@ -206,12 +207,17 @@ static void *waits_raw(void *arg)
 	struct waiting *waiting = arg;
 	struct place place = { 0 };
 	struct loop *loop = loop_current;
-	int err = descriptor_wait(loop, task_current(), waiting->fd, waiting->direction, waiting->events,
-	    waiting->observes ? NULL : &place);
+	struct descriptor *waited = descriptor_find(&loop->descriptors, waiting->fd);
+	struct wait *wait = wait_begin(task_current(), NULL, WAIT_FD, waited);
+	struct place *in_line = waiting->observes ? NULL : &place;
+	wait->detail = waiting->fd;
+	must(descriptor_enqueue(loop, wait, waiting->direction, waiting->events, in_line) == 0);
+	int err = park(task_current(), BIDE_NEVER);
+	descriptor_leave(&loop->descriptors, wait, in_line);
 	must(place.has_claim == (!waiting->observes && err == 0));
 	/* As every call does in the end. */
 	if (!waiting->observes) {
-		struct descriptor *descriptor = descriptor_find(loop, waiting->fd);
+		struct descriptor *descriptor = descriptor_find(&loop->descriptors, waiting->fd);
 		descriptor->is_ready[waiting->direction] = 0;
 		descriptor_pass_on(descriptor, waiting->direction, &place);
 		must(!descriptor->is_claimed[waiting->direction]);
@@ -252,6 +258,13 @@ BODY_TEST(each_event_wakes_those_it_concerns)
 	return NULL;
 }
 
+static void *be_busy(void *until)
+{
+	while (!*(volatile bool *)until)
+		must(bide_yield() == 0);
+	return NULL;
+}
+
 /* ---- doubts --------------------------------------------------------------------------------------------------- */
 
 BODY_TEST(a_wait_is_doubted_if_the_registration_is_older)
@@ -271,7 +284,75 @@ BODY_TEST(a_wait_is_doubted_if_the_registration_is_older)
 	must(!list_is_empty(&descriptors->doubted));
 	must(bide_cancel(reader, NULL) == 0);
 	must_join(reader);
-	must(list_is_empty(&descriptors->doubted)); /* nobody waits, nothing to doubt */
+	/* Nobody waits, nothing to ask about. */
+	int controls = counted.epoll_ctl;
+	must(doubts_ask(loop_current, clock_monotonic() + 2 * LONG) == BIDE_NEVER && counted.epoll_ctl == controls);
+	must(bide_close(fds[0]) == 0);
+	must(list_is_empty(&descriptors->doubted) && descriptors->listed == 0);
+	close(fds[1]);
+	return NULL;
+}
+
+/* The first time that it asks in passing it leaves out waits that have just begun; nobody may be asked about
+ * because of waits that are over. */
+BODY_TEST(a_wait_has_to_last_before_it_is_asked_about_in_passing)
+{
+	enum { COUNT = 4 };
+	int fds[COUNT][2];
+	struct io io[COUNT];
+	bide_task *tasks[COUNT];
+	struct loop *loop = loop_current;
+	bool is_over = false;
+	bide_task *other = must_spawn(be_busy, &is_over);
+	(void)arg;
+	loop->descriptors.asked_at = clock_monotonic() + LONG;
+	for (int i = 0; i < COUNT; i++) {
+		make_tcp(fds[i]);
+		used(fds[i]);
+		used(fds[i]); /* this one was listed */
+		io[i] = (struct io){ .fd = fds[i][0] };
+		tasks[i] = i < COUNT / 2 ? io_start(io_recv, &io[i]) : NULL;
+	}
+	loop->descriptors.asked_at = 0;
+	bide_time now = clock_monotonic();
+	int controls = counted.epoll_ctl;
+	must(doubts_ask(loop, now) != BIDE_NEVER && counted.epoll_ctl == controls);
+	doubts_ask(loop, now + DOUBT_NS);
+	must(counted.epoll_ctl == controls + COUNT / 2);
+	is_over = true;
+	must_join(other);
+	for (int i = 0; i < COUNT; i++) {
+		if (tasks[i]) {
+			must(bide_cancel(tasks[i], NULL) == 0);
+			must_join(tasks[i]);
+		}
+		close_pair(fds[i]);
+	}
+	return NULL;
+}
+
+/* The more there is to ask about, the longer it has to be quiet. */
+BODY_TEST(asking_about_all_is_a_small_part_of_the_silence)
+{
+	int fds[2];
+	struct descriptors *descriptors = &loop_current->descriptors;
+	(void)arg;
+	make_tcp(fds);
+	used(fds);
+	struct io io = { .fd = fds[0] };
+	bide_task *reader = io_start(io_recv, &io);
+	size_t listed = descriptors->listed;
+	bide_time now = clock_monotonic();
+	descriptors->heard_at = descriptors->asked_at = now;
+	must(ready_is_empty(&loop_current->ready) && listed > 0);
+	descriptors->asked_at = now + LONG;
+	must(doubts_ask(loop_current, now) == now + DOUBT_NS);
+	descriptors->listed = 10000;
+	must(doubts_ask(loop_current, now) == now + 10 * DOUBT_NS);
+	descriptors->listed = listed;
+	descriptors->asked_at = now;
+	must(bide_cancel(reader, NULL) == 0);
+	must_join(reader);
 	close_pair(fds);
 	return NULL;
 }
@@ -289,13 +370,6 @@ BODY_TEST(waits_that_end_soon_are_never_asked_about)
 	must(counted.epoll_ctl - controls < 50); /* but for those that the machine itself held up */
 	loop_current->descriptors.asked_at = 0;
 	close_pair(fds);
-	return NULL;
-}
-
-static void *be_busy(void *until)
-{
-	while (!*(volatile bool *)until)
-		must(bide_yield() == 0);
 	return NULL;
 }
 
@@ -319,9 +393,11 @@ BODY_TEST(many_doubts_are_asked_about_a_few_at_a_time_by_a_busy_loop)
 	loop->descriptors.asked_at = 0;
 	int controls = counted.epoll_ctl;
 	bide_time now = clock_monotonic();
-	must(descriptors_ask(loop, now) == now + DOUBT_NS);
+	doubts_ask(loop, now); /* they have just begun */
+	now += DOUBT_NS;
+	must(doubts_ask(loop, now) == now + DOUBT_NS);
 	must(counted.epoll_ctl - controls < COUNT / 2 && counted.epoll_ctl > controls);
-	must(descriptors_ask(loop, now + 1) == now + DOUBT_NS); /* not before its time */
+	must(doubts_ask(loop, now + 1) == now + DOUBT_NS); /* not before its time */
 	must(counted.epoll_ctl - controls < COUNT / 2);
 	is_made = true;
 	must_join(other);
@@ -385,6 +461,8 @@ int main(void)
 	    TEST(a_fresh_descriptor_keeps_nothing_of_the_file_before),
 	    TEST(events_of_unknown_numbers_are_ignored), TABLE(each_event_wakes_those_it_concerns, meanings),
 	    TEST(a_wait_is_doubted_if_the_registration_is_older),
+	    TEST(a_wait_has_to_last_before_it_is_asked_about_in_passing),
+	    TEST(asking_about_all_is_a_small_part_of_the_silence),
 	    TEST(waits_that_end_soon_are_never_asked_about),
 	    TEST(many_doubts_are_asked_about_a_few_at_a_time_by_a_busy_loop),
 	    TEST(that_a_doubt_cannot_be_settled_fails_the_wait_and_no_more),

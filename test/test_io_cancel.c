@@ -85,11 +85,11 @@ static void *parked(void *arg)
 		must(io.count == -2);
 		must(bide_cancel(task, NULL) == 0);
 		/* It is gone from the line before it runs. */
-		struct descriptor *descriptor = descriptor_find(loop_current, io.fd);
+		struct descriptor *descriptor = descriptor_find(&loop_current->descriptors, io.fd);
 		must(list_is_empty(&descriptor->waiters[0]) && list_is_empty(&descriptor->waiters[1]));
 		must(io.count == -2);
 		must(join_within(task, LONG).err == ECANCELED);
-		must(loop_current->descriptors.waiting == 0 && list_is_empty(&loop_current->descriptors.doubted));
+		must(loop_current->descriptors.waiting == 0 && loop_current->descriptors.fired == 0);
 		if (writes)
 			must(drain(fds[0]) == filled);
 		close_pair(fds);
@@ -203,7 +203,7 @@ static void *cancel_and_replace(void *arg)
 			default: {
 				struct poller_event events[POLLER_BATCH];
 				descriptors_fire(loop_current, events,
-				    poller_wait(&loop_current->poller, events, 0));
+				    poller_wait(&loop_current->poller, events, POLLER_BATCH, 0));
 			}
 			}
 		must(bide_cancel(reader, NULL) == 0);
@@ -331,7 +331,7 @@ static void *timeout_task(void *arg)
 	note("fired");
 	must(bide_cancel(stalled, NULL) == 0);
 	note("%s", bide_task_state(stalled) == BIDE_TASK_DONE ? "done" : "accepted");
-	note("waiting(%d)", !list_is_empty(&descriptor_find(loop_current, *(int *)arg)->waiters[0]));
+	note("waiting(%d)", !list_is_empty(&descriptor_find(&loop_current->descriptors, *(int *)arg)->waiters[0]));
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 
 #include "counted_calls.h"
 #include "runs.h"
+#include "sched/doubt.h"
 #include "sched/loop.h"
 #include "sockets.h"
 #include "suite.h"
@@ -335,7 +336,7 @@ static void *recv_after_file(void *arg)
 	struct io looks = { .fd = io.fd, .events = POLLIN };
 	bide_task *observer = io_start(io_wait, &looks);
 	struct poller_event event = { .events = POLLER_IN };
-	event.key = (uint64_t)descriptor_find(loop_current, io.fd)->registration << 32 | (uint32_t)io.fd;
+	event.key = (uint64_t)descriptor_find(&loop_current->descriptors, io.fd)->registration << 32 | (uint32_t)io.fd;
 	descriptors_fire(loop_current, &event, 1);
 	turns(3);
 	must(looks.count == -2);
@@ -506,7 +507,7 @@ static int spoiled_number(void)
 	use(fds, REGISTERED);
 	must_write(fds[1], "x", 1);
 	must(bide_recv(50, buf, 2, 0) == 1); /* short: nothing is ready */
-	must(!descriptor_find(loop_current, 50)->is_ready[DESCRIPTOR_IN]);
+	must(!descriptor_find(&loop_current->descriptors, 50)->is_ready[DESCRIPTOR_IN]);
 	close(fds[1]);
 	return 50;
 }
@@ -550,7 +551,7 @@ static void *number_from(void *arg)
 	struct io io = { .fd = fds[0] };
 	bide_task *task = io_start(*how == 'l' ? io_accept : io_recv, &io);
 	must(io.count == -2);
-	uint32_t registration = descriptor_find(loop_current, number)->registration;
+	uint32_t registration = descriptor_find(&loop_current->descriptors, number)->registration;
 	if (*how == 'l') {
 		address = local_address(fds[0]);
 		fds[1] = plain_connection(&address);
@@ -559,7 +560,7 @@ static void *number_from(void *arg)
 	}
 	must(join_within(task, LONG).err == 0);
 	/* It was registered from the start, not after a doubt. */
-	must(descriptor_find(loop_current, number)->registration == registration);
+	must(descriptor_find(&loop_current->descriptors, number)->registration == registration);
 	if (*how == 'l')
 		close((int)io.count);
 	close_pair(fds);
@@ -679,7 +680,7 @@ static void *back_after_another(void *arg)
 	int twin = dup(fds[0]), file = temporary_file("file");
 	must(dup2(file, fds[0]) == fds[0]);
 	must(bide_fd_wait(fds[0], POLLPRI) == POLLPRI);
-	must(!descriptor_find(loop_current, fds[0])->is_registered);
+	must(!descriptor_find(&loop_current->descriptors, fds[0])->is_registered);
 	must(dup2(twin, fds[0]) == fds[0]);
 	close(twin);
 	close(file);

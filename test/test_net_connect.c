@@ -255,7 +255,7 @@ static void *spurious(void *arg)
 	make_full_listener(&full);
 	set_address(&attempt, &full.address, sizeof full.address);
 	bide_task *task = start(&attempt);
-	const struct descriptor *descriptor = descriptor_find(loop_current, attempt.fd);
+	const struct descriptor *descriptor = descriptor_find(&loop_current->descriptors, attempt.fd);
 	struct poller_event event = { (uint64_t)descriptor->registration << 32 | (uint32_t)attempt.fd, 0 };
 	static const uint32_t events[] = { POLLER_OUT, POLLER_HUP, POLLER_OUT | POLLER_HUP, POLLER_IN };
 	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {

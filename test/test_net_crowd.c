@@ -109,10 +109,10 @@ static void *ten_thousand(void *arg)
 	double each = (double)(resident_kib() - kib) / *count;
 	printf("%d connections: %.2f KiB each\n", *count, each);
 	must_msg(!suite_is_native() || each < 5.5, "%.2f KiB a connection", each);
-	const struct descriptors *descriptors = &loop_current->descriptors;
-	do /* until doubts are settled */
-		must(bide_sleep(50 * BIDE_MSEC) == 0);
-	while (!list_is_empty(&descriptors->doubted) || !list_is_empty(&descriptors->asked));
+	do /* doubts are settled, after 20 us of silence for each, and what that reported is heard */
+		must(bide_sleep(100 * BIDE_MSEC) == 0);
+	while (loop_current->descriptors.listed > 0);
+	must(bide_sleep(100 * BIDE_MSEC) == 0);
 	uint64_t turn = loop_current->ready.turn;
 	int waits = counted.epoll_wait;
 	getrusage(RUSAGE_THREAD, &before);

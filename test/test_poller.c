@@ -17,7 +17,7 @@ static struct poller_event events[POLLER_BATCH];
 
 static int wait_for(bide_time timeout)
 {
-	return poller_wait(&poller, events, timeout);
+	return poller_wait(&poller, events, POLLER_BATCH, timeout);
 }
 
 /* Events of the one descriptor with the key 7, that has to be the only one to have some. */

@@ -90,7 +90,7 @@ static int check_case(struct loop *loop, bide_case *c)
 
 static bool fire_fd(struct loop *loop, bide_case *c)
 {
-	if (descriptor_find(loop, c->fd)->generation != (uint32_t)(uintptr_t)c->reserved[0]) {
+	if (descriptor_find(&loop->descriptors, c->fd)->generation != (uint32_t)(uintptr_t)c->reserved[0]) {
 		c->err = EBADF;
 		return true;
 	}
@@ -188,8 +188,10 @@ static int enqueue(struct selection *selection, int index)
 	if (c->op == BIDE_CASE_FUTURE) {
 		future_observe((struct future *)c->future, &selection->records[index].observer, told);
 	} else if (c->op == BIDE_CASE_FD) {
-		int err = descriptor_enqueue(loop, record, c->fd, DESCRIPTOR_IN,
-		    poller_events_of_poll(c->events), NULL);
+		record->kind = WAIT_FD;
+		record->object = descriptor_find(&loop->descriptors, c->fd);
+		record->detail = c->fd;
+		int err = descriptor_enqueue(loop, record, DESCRIPTOR_IN, poller_events_of_poll(c->events), NULL);
 		if (err == EALREADY)
 			c->revents = c->events; /* always ready, whatever poll() says */
 		return err;
@@ -215,7 +217,7 @@ static void leave(struct selection *selection, int queued)
 		struct wait *record = &selection->records[i].observer.wait;
 		observer_leave(&selection->records[i].observer);
 		if (record->kind == WAIT_FD)
-			descriptor_leave(selection->self->loop, record);
+			descriptor_leave(&selection->self->loop->descriptors, record, NULL);
 	}
 }
 

@@ -69,10 +69,8 @@ bool fault_strikes(enum fault_point point)
 	return err != 0;
 }
 
-size_t fault_transfer_size(enum fault_point point, size_t size)
+size_t fault_shortened(enum fault_point point, size_t size)
 {
-	if (likely(!atomic_load_explicit(&fault_armed, memory_order_relaxed)))
-		return size;
 	return size > 0 && count_call(point, true) ? 1 : size;
 }
 

@@ -71,8 +71,13 @@ static inline bool fault_hits(enum fault_point point)
 	return fault_is_armed() && fault_strikes(point);
 }
 
+size_t fault_shortened(enum fault_point point, size_t size);
+
 /* The size a transfer is allowed: 1 where "short" strikes, else `size`. */
-size_t fault_transfer_size(enum fault_point point, size_t size);
+static inline size_t fault_transfer_size(enum fault_point point, size_t size)
+{
+	return fault_is_armed() ? fault_shortened(point, size) : size;
+}
 
 /* The same for a transfer of several pieces: where "short" strikes, the first byte of them alone, in
  * *one, and *count is 1. */

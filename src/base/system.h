@@ -65,6 +65,17 @@ static inline int system_epoll_ctl(int epoll_fd, int operation, int fd, struct e
 	return SYSTEM_CALL(FAULT_EPOLL_CTL, epoll_ctl(epoll_fd, operation, fd, event));
 }
 
+static inline int system_epoll_wait(int epoll_fd, struct epoll_event *events, int count, int timeout_ms)
+{
+	return SYSTEM_CALL(FAULT_EPOLL_WAIT, epoll_wait(epoll_fd, events, count, timeout_ms));
+}
+
+static inline int system_epoll_pwait2(int epoll_fd, struct epoll_event *events, int count,
+    const struct timespec *timeout)
+{
+	return SYSTEM_CALL(FAULT_EPOLL_WAIT, epoll_pwait2(epoll_fd, events, count, timeout, NULL));
+}
+
 static inline int system_eventfd(void)
 {
 	return SYSTEM_CALL(FAULT_EVENTFD, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -64,7 +64,7 @@ static ssize_t read_pieces(int fd, const struct iovec *iov, int iov_count, size_
 		count = io_ready(&call) ? transfer_in(&call, iov, iov_count) : -1;
 	while (io_again(&call, count));
 	if (call.descriptor->kind == DESCRIPTOR_SOCKET)
-		io_note_read(&call, count, size);
+		io_note_read(call.descriptor, fd, count, size);
 	io_end(&call);
 	return count;
 }

@@ -48,10 +48,10 @@ ENGINE ssize_t receive(int fd, int flags, size_t size, try_fn *try_once, const v
 		count = receive_aside(&call, flags, try_once, arg);
 	} else {
 		do
-			count = io_ready(&call) ? try_once(fd, arg, flags | MSG_DONTWAIT) : -1;
+			count = io_ready_inline(&call) ? try_once(fd, arg, flags | MSG_DONTWAIT) : -1;
 		while (io_again(&call, count));
 		if (!(flags & ~MSG_DONTWAIT))
-			io_note_read(&call, count, size);
+			io_note_read(call.descriptor, fd, count, size);
 	}
 	io_end(&call);
 	return count;
@@ -70,12 +70,25 @@ static ssize_t try_recv(int fd, const void *arg, int flags)
 	return system_recv(fd, buffer->bytes, buffer->size, flags);
 }
 
-ssize_t bide_recv(int fd, void *buf, size_t size, int flags)
+static __attribute__((noinline)) ssize_t recv_in_full(int fd, void *buf, size_t size, int flags)
 {
 	struct buffer buffer = { buf, size, NULL, NULL };
 	if (!buf && size > 0)
 		return fail_with(EINVAL);
 	return receive(fd, flags, size, try_recv, &buffer);
+}
+
+ssize_t bide_recv(int fd, void *buf, size_t size, int flags)
+{
+	struct descriptor *descriptor = flags || !buf ? NULL : io_at_once(fd, DESCRIPTOR_IN);
+	if (descriptor) {
+		ssize_t count = system_recv(fd, buf, size, MSG_DONTWAIT);
+		if (io_is_over(descriptor, DESCRIPTOR_IN, count, false)) {
+			io_note_read(descriptor, fd, count, size);
+			return count;
+		}
+	}
+	return recv_in_full(fd, buf, size, flags);
 }
 
 static ssize_t try_recvfrom(int fd, const void *arg, int flags)
@@ -161,12 +174,24 @@ static ssize_t try_send(int fd, const void *arg, int flags)
 	return system_send(fd, content->bytes, content->size, flags);
 }
 
-ssize_t bide_send(int fd, const void *buf, size_t size, int flags)
+static __attribute__((noinline)) ssize_t send_in_full(int fd, const void *buf, size_t size, int flags)
 {
 	struct content content = { buf, size, NULL, 0 };
 	if (!buf && size > 0)
 		return fail_with(EINVAL);
 	return send_out(fd, flags, try_send, &content);
+}
+
+ssize_t bide_send(int fd, const void *buf, size_t size, int flags)
+{
+	bool is_plain = buf && !(flags & MSG_WAITALL);
+	struct descriptor *descriptor = is_plain ? io_at_once(fd, DESCRIPTOR_OUT) : NULL;
+	if (descriptor) {
+		ssize_t count = system_send(fd, buf, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (io_is_over(descriptor, DESCRIPTOR_OUT, count, flags & MSG_DONTWAIT))
+			return count;
+	}
+	return send_in_full(fd, buf, size, flags);
 }
 
 static ssize_t try_sendto(int fd, const void *arg, int flags)

@@ -61,7 +61,7 @@ int bide_accept(int fd, struct sockaddr *address, socklen_t *length)
 		accepted = io_ready(&call) ? accept_some(&call, address, length) : -1;
 	} while (io_again(&call, accepted));
 	if (accepted >= 0) /* what the listener is, its connections are */
-		descriptor_fresh(call.loop, accepted, DESCRIPTOR_SOCKET, io_is_tcp(&call));
+		descriptor_fresh(call.loop, accepted, DESCRIPTOR_SOCKET, io_is_tcp(call.descriptor, fd));
 	io_end(&call);
 	return accepted;
 }
@@ -120,7 +120,9 @@ static int finish_connect(struct io_call *call, const struct sockaddr *address, 
 static void wait_for_room(struct io_call *call, bide_time *delay)
 {
 	struct task *task = task_current();
-	wait_begin(task, NULL, WAIT_FD, call->descriptor)->detail = call->fd;
+	struct wait *wait = wait_begin(task, NULL, WAIT_FD, call->descriptor);
+	wait->detail = call->fd;
+	wait->events = POLLER_OUT;
 	park(task, time_add(loop_now(call->loop), *delay)); /* an interrupt is found by the next io_ready */
 	if (*delay < BACKLOG_DELAY_MAX)
 		*delay *= 2;

@@ -42,7 +42,7 @@ struct connection {
 
 static uint32_t generation_of(struct loop *loop, int fd)
 {
-	const struct descriptor *descriptor = descriptor_find(loop, fd);
+	const struct descriptor *descriptor = descriptor_find(&loop->descriptors, fd);
 	return descriptor ? descriptor->generation : 0;
 }
 

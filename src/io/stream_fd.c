@@ -26,7 +26,7 @@ static int number_of(const void *ctx)
 
 static bool is_known_empty(int fd)
 {
-	const struct descriptor *descriptor = descriptor_find(loop_current, fd);
+	const struct descriptor *descriptor = descriptor_find(&loop_current->descriptors, fd);
 	return descriptor && !descriptor->is_ready[DESCRIPTOR_IN];
 }
 
@@ -134,7 +134,7 @@ static int access_mode(int fd)
 /* An index of fd_ops, or -1 with errno. Of a socket that we accepted it is known. */
 static int kind_of(int fd)
 {
-	const struct descriptor *descriptor = descriptor_find(loop_current, fd);
+	const struct descriptor *descriptor = descriptor_find(&loop_current->descriptors, fd);
 	struct stat status;
 	if (descriptor && descriptor->kind == DESCRIPTOR_SOCKET)
 		return SOCKET;

@@ -6,11 +6,7 @@
  * system call. What the last calls and events told is remembered as readiness: a clear bit means
  * that the kernel had nothing, and that the event which will change that has not been fetched yet.
  *
- * Somebody may close a descriptor behind our back, so that the next file under its number is one the
- * poller does not know. Nothing tells us. So a wait on a descriptor that was registered before it
- * began is doubted: when nothing was heard for DOUBT_NS, and about a few meanwhile, the loop asks the
- * poller whether the registration is still that file's, and registers anew if not. A wait that ends soon
- * is never asked about, which is why a busy server pays nothing.
+ * A wait on a descriptor that was registered before it began is doubted: see doubt.h.
  *
  * Tasks that want to read, or to write, stand in line. An event wakes the first one only; it tries, and
  * whatever comes of that it passes the readiness it left on to the next. Until then it holds the claim:
@@ -21,6 +17,7 @@
 
 #include <bide/time.h>
 
+#include "base/check.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "sched/poller.h"
@@ -39,30 +36,47 @@ enum descriptor_kind {
 	DESCRIPTOR_FILE   /* always ready: regular files, directories, what cannot be polled */
 };
 
+/* One cache line, and all that a call looks at. */
 struct descriptor {
 	struct list waiters[2];   /* per direction, in order of arrival */
-	struct link doubt;        /* in descriptors.doubted or .asked, if a wait is to be asked about */
+	struct link doubt;        /* in descriptors.doubted or .asked, if a wait may be to be asked about */
 	uint32_t generation;      /* changes when the number is given to another file by us */
 	uint32_t registration;    /* the poller's key is number and registration: counts them */
 	uint8_t is_ready[2];      /* a call may succeed */
 	uint8_t is_claimed[2];    /* the next in line was woken, and has not let go yet */
 	uint8_t is_registered : 1;
 	uint8_t is_asked : 1;     /* of the two, it is .asked */
-	uint8_t is_hung_up;       /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
+	uint8_t is_hung_up : 1;   /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
+	uint8_t waits_since;      /* the period of doubts in which the oldest wait began */
 	uint8_t kind;             /* enum descriptor_kind */
 	int8_t is_tcp;            /* 1: a short read means drained; 0: not; -1: not known yet */
 };
+
+#define DESCRIPTORS_PAGE 64 /* records: a sparse high number costs one page of them */
 
 struct descriptors {
 	struct descriptor **pages;
 	size_t page_count;
 	const struct memory *memory;
+	size_t waiting;           /* tasks that wait for a descriptor, or have not run since */
+	size_t fired;             /* of these: woken by an event */
+	uint64_t tickets;         /* drawn so far */
+
+	/* Doubts. */
 	struct list doubted;      /* not asked about yet */
 	struct list asked;        /* asked in passing, and to be asked for good when all is quiet */
+	size_t listed;            /* in the two lists */
 	bide_time asked_at;       /* when doubted ones were last asked about */
 	bide_time heard_at;       /* when the poller last had something to tell */
-	size_t waiting;           /* tasks that wait for a descriptor */
-	uint64_t tickets;         /* drawn so far */
+	uint8_t period;           /* counts the times that it was asked in passing */
+};
+
+/* In wait.events, beside POLLER_ bits. The ticket is in wait.slot. */
+enum {
+	WAIT_OBSERVES = 0x8000,
+	WAIT_CLAIMS = 0x4000, /* how the wait ended: woken as the next in line */
+	WAIT_UNSURE = 0x2000, /* it may be for another file than the registered one */
+	WAIT_FIRED = 0x1000   /* it was ended by an event */
 };
 
 /* The place of a call in the line of its descriptor; all zero while it has not waited. */
@@ -71,45 +85,78 @@ struct place {
 	bool has_claim;
 };
 
-#define DOUBT_NS (20 * BIDE_MSEC)
-
 struct task;
 struct loop;
 
 void descriptors_init(struct descriptors *descriptors, const struct memory *memory);
 void descriptors_destroy(struct descriptors *descriptors);
 
+/* The record of fd if there is one. */
+static inline struct descriptor *descriptor_find(const struct descriptors *descriptors, int fd)
+{
+	size_t page = (size_t)(unsigned)fd / DESCRIPTORS_PAGE; /* no table is so large that it has a negative one */
+	if (unlikely(page >= descriptors->page_count) || unlikely(!descriptors->pages[page]))
+		return NULL;
+	return &descriptors->pages[page][(unsigned)fd % DESCRIPTORS_PAGE];
+}
+
 /* The record of fd, made if need be. NULL with ENOMEM, or with EBADF: negative; or not open, which is
  * looked at only if there is no record. */
 struct descriptor *descriptor_get(struct loop *loop, int fd);
-/* The record of fd if there is one. */
-struct descriptor *descriptor_find(struct loop *loop, int fd);
 
-/* Parks the running task until fd may be ready for `events` (POLLER_ bits), in the line of
- * `direction`. Who has no place (NULL) only looks, and is woken with everybody.
- * 0, or the errno with which the wait, or the registration, failed: EBADF, ENOMEM, ENOSPC, an
- * interrupt's. A descriptor that cannot be polled has its kind set to FILE: 0 at once. */
-int descriptor_wait(struct loop *loop, struct task *task, int fd, int direction, uint32_t events,
+/* Puts `wait`, whose object is the descriptor's record and whose detail its number, in the line of
+ * `direction`, until the descriptor may be ready for `events` (POLLER_ bits). Who has no place (NULL) only
+ * looks, and is woken with everybody. 0, or an errno: of the registration, EBADF, ENOMEM or ENOSPC;
+ * EALREADY for a descriptor that cannot be polled (it is always ready; its kind is FILE). */
+int descriptor_enqueue(struct loop *loop, struct wait *wait, int direction, uint32_t events,
     struct place *place);
 
-/* The same in its two halves, for a wait with several records. enqueue puts `wait`, with its task set,
- * in the line of `direction`; 0 or an errno as above, and EALREADY for a descriptor that cannot be
- * polled (it is always ready). leave is called after the park, with the wait no longer queued. */
-int descriptor_enqueue(struct loop *loop, struct wait *wait, int fd, int direction, uint32_t events,
-    struct place *place);
-void descriptor_leave(struct loop *loop, struct wait *wait);
+/* After the park, with the wait no longer queued, which descriptor_enqueue() put there. */
+static inline void descriptor_leave(struct descriptors *descriptors, const struct wait *wait, struct place *place)
+{
+	descriptors->waiting--;
+	if (wait->events & WAIT_FIRED)
+		descriptors->fired--;
+	if (place)
+		place->has_claim = wait->events & WAIT_CLAIMS;
+}
 
 /* What poll() says of fd now: bits, 0 for none of `events`, or -1 with errno (EBADF). */
 int descriptor_poll(int fd, int events);
 /* POLLIN ... as POLLER_IN ... */
 uint32_t poller_events_of_poll(int events);
 
-/* Is somebody in line for `direction`, or served just now? */
-bool descriptor_has_line(const struct descriptor *descriptor, int direction);
+bool descriptor_has_queue(const struct descriptor *descriptor, int direction);
 
-/* After a call: lets go of the claim, if the call has it, and gives the next in line its chance if
- * `direction` was left ready. */
-void descriptor_pass_on(struct descriptor *descriptor, int direction, struct place *place);
+/* Is somebody in line for `direction`, or served just now? */
+static inline bool descriptor_has_line(const struct descriptor *descriptor, int direction)
+{
+	return descriptor->is_claimed[direction] ||
+	    (!list_is_empty(&descriptor->waiters[direction]) && descriptor_has_queue(descriptor, direction));
+}
+
+/* A call that comes now may be tried at once: it is ready, and nobody waits or is served. */
+static inline bool descriptor_is_free(const struct descriptor *descriptor, int direction)
+{
+	return descriptor->is_ready[direction] && !descriptor->is_claimed[direction] &&
+	    list_is_empty(&descriptor->waiters[direction]);
+}
+
+/* Gives the next in line its chance if `direction` was left ready. */
+void descriptor_wake_next(struct descriptor *descriptor, int direction);
+
+/* After a call: lets go of the claim, if the call has it, and so of the line. */
+static inline void descriptor_pass_on(struct descriptor *descriptor, int direction, struct place *place)
+{
+	if (place->has_claim)
+		descriptor->is_claimed[direction] = 0;
+	place->has_claim = false;
+	if (unlikely(!list_is_empty(&descriptor->waiters[direction])) && descriptor->is_ready[direction])
+		descriptor_wake_next(descriptor, direction);
+}
+
+/* Ends all waits. */
+void descriptor_wake_all(struct descriptor *descriptor, int status);
 
 /* The number is about to be closed, or given away: everybody who waits fails with EBADF, and what
  * was remembered is forgotten. */
@@ -123,8 +170,13 @@ void descriptor_fresh(struct loop *loop, int fd, enum descriptor_kind kind, int 
 /* Turns fetched events into ready tasks. */
 void descriptors_fire(struct loop *loop, const struct poller_event *events, int count);
 
-/* Asks about doubted waits if it is time. Returns when it wants to be called again, BIDE_NEVER if
- * nothing is doubted. */
-bide_time descriptors_ask(struct loop *loop, bide_time now);
+/* What the poller knows a descriptor by: events of a file that had the number before have another key. */
+static inline uint64_t descriptor_key(int fd, uint32_t registration)
+{
+	return (uint64_t)registration << 32 | (uint32_t)fd;
+}
+
+/* Nothing is known of the file any more; events under way are of the one before. */
+void descriptor_reset(struct descriptor *descriptor);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "sched/doubt.h"
 #include "sched/park.h"
 
 __thread struct loop *loop_current;
@@ -63,17 +64,30 @@ bool loop_takes_over(struct loop *loop)
 	return is_due || loop->stop || loop->after_slice;
 }
 
-static int look_at_descriptors(struct loop *loop, bide_time timeout)
+#define HANDFUL 16
+#define PLENTY (8 * POLLER_BATCH)
+
+/* How many tasks may be woken at a look. What the kernel touched to report an event, and what was fetched
+ * for its task, is near when the task runs soon, and far when a thousand others run before. So a loop that
+ * serves descriptors and little else takes a handful at a time. But when other tasks had the loop since
+ * the last of those ran, whoever is ready gets a turn as they do. */
+static int tasks_to_wake(const struct loop *loop)
+{
+	return loop->descriptors.fired == 0 && !ready_is_empty(&loop->ready) ? PLENTY : HANDFUL;
+}
+
+/* True if there was anything to hear. */
+static bool look_at_descriptors(struct loop *loop, bide_time timeout)
 {
 	struct poller_event events[POLLER_BATCH];
-	int count, total = 0;
+	int most = tasks_to_wake(loop), asked = most < POLLER_BATCH ? most : POLLER_BATCH, count, total = 0;
 	do {
-		count = poller_wait(&loop->poller, events, timeout);
+		count = poller_wait(&loop->poller, events, asked, timeout);
 		descriptors_fire(loop, events, count);
 		total += count;
 		timeout = 0;
-	} while (count == POLLER_BATCH && total < 8 * POLLER_BATCH);
-	return total;
+	} while (count == asked && loop->descriptors.fired < (size_t)most && total < PLENTY);
+	return total > 0;
 }
 
 static void look_at_timers(struct loop *loop)
@@ -91,8 +105,8 @@ static void look(struct loop *loop)
 {
 	bide_time now = clock_monotonic();
 	if (loop->descriptors.waiting > 0) {
-		descriptors_ask(loop, now);
-		if (look_at_descriptors(loop, 0) > 0)
+		doubts_ask(loop, now);
+		if (loop->descriptors.fired >= HANDFUL || look_at_descriptors(loop, 0))
 			loop->descriptors.heard_at = now;
 	}
 	look_at_timers(loop);
@@ -131,7 +145,7 @@ static bide_time sleep_limit(struct loop *loop, bide_time now)
 	}
 	if (loop->sweep_wake != BIDE_NEVER && !loop->clock.is_virtual)
 		limit = earlier(limit, loop->sweep_wake > now ? loop->sweep_wake - now : 0);
-	bide_time asked_again = descriptors_ask(loop, now);
+	bide_time asked_again = doubts_ask(loop, now);
 	return asked_again == BIDE_NEVER ? limit : earlier(limit, asked_again - now);
 }
 
@@ -167,13 +181,13 @@ static bool idle(struct loop *loop)
 	bide_time limit = sleep_limit(loop, now);
 	if (!ready_is_empty(&loop->ready))
 		return true; /* a doubted wait ended */
-	int heard = look_at_descriptors(loop, limit);
-	if (heard == 0 && loop->clock.is_virtual && loop->outside_work == 0 &&
-	    list_is_empty(&loop->descriptors.doubted))
+	bool has_heard = look_at_descriptors(loop, limit);
+	if (!has_heard && loop->clock.is_virtual && loop->outside_work == 0 &&
+	    (loop->descriptors.waiting == 0 || list_is_empty(&loop->descriptors.doubted)))
 		jump(loop);
 	look_at_timers(loop);
 	now = clock_monotonic();
-	if (heard > 0)
+	if (has_heard)
 		loop->descriptors.heard_at = now;
 	pace_looked(&loop->pace, now);
 	return true;

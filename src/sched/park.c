@@ -152,20 +152,6 @@ CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 	return task->wait.status;
 }
 
-/* It runs soon, and its stack may have been cold for long: the lines from sp on, but not past the page,
- * where a guard may be. */
-static inline __attribute__((always_inline)) void prefetch_stack(const char *sp)
-{
-	const char *last = (const char *)((uintptr_t)sp | 4095) - 320;
-	const char *first = sp < last ? sp : last;
-	__builtin_prefetch(first);
-	__builtin_prefetch(first + 64);
-	__builtin_prefetch(first + 128);
-	__builtin_prefetch(first + 192);
-	__builtin_prefetch(first + 256);
-	__builtin_prefetch(first + 320);
-}
-
 bool task_wake(struct task *task, int status)
 {
 	if (task->state != TASK_SUSPENDED)
@@ -177,7 +163,6 @@ bool task_wake(struct task *task, int status)
 			link_remove(&wait->link);
 	timer_disarm(&loop->timers, &task->timer);
 	task->wait.status = status;
-	prefetch_stack(task->strand.context.sp);
 	ready_push(&loop->ready, &task->entry);
 	return true;
 }

@@ -12,16 +12,16 @@
 struct poller {
 	int epoll_fd;
 	int wake_fd;       /* an eventfd: makes a wait return; a flag, not a queue */
-	bool has_ns_wait;  /* epoll_pwait2 works */
+	bool has_ns_wait;  /* epoll_pwait2 may work */
 };
 
 enum {
 	POLLER_IN = 1,
-	POLLER_OUT = 2,
-	POLLER_PRI = 4,
-	POLLER_RDHUP = 8,
+	POLLER_PRI = 2,
+	POLLER_OUT = 4,
+	POLLER_ERR = 8,
 	POLLER_HUP = 16,
-	POLLER_ERR = 32
+	POLLER_RDHUP = 32
 };
 
 struct poller_event {
@@ -41,8 +41,8 @@ int poller_add(struct poller *poller, int fd, uint64_t key); /* EEXIST: that ver
 int poller_refresh(struct poller *poller, int fd, uint64_t key);
 void poller_remove(struct poller *poller, int fd);
 
-/* Waits at most `timeout` (0: not at all; BIDE_NEVER: without limit) and fills events[POLLER_BATCH].
- * The number filled; 0 on time-out, on a signal, or when woken by wake_fd. */
-int poller_wait(struct poller *poller, struct poller_event *events, bide_time timeout);
+/* Waits at most `timeout` (0: not at all; BIDE_NEVER: without limit) and fills at most `count` events, no
+ * more than POLLER_BATCH. The number filled; 0 on time-out, on a signal, or when woken by wake_fd. */
+int poller_wait(struct poller *poller, struct poller_event *events, int count, bide_time timeout);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Layer sched: the poller on epoll. Nothing else in the library knows of epoll. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "base/fail.h"
@@ -10,11 +11,18 @@
 #define INTEREST (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
 #define WAKE_KEY UINT64_MAX
 
-_Static_assert(EPOLLIN == 1 && EPOLLPRI == 2 && EPOLLOUT == 4, "the kernel's bits, translated below");
+/* The kernel's bits are ours, but for one. */
+#define SAME (POLLER_IN | POLLER_PRI | POLLER_OUT | POLLER_ERR | POLLER_HUP)
+_Static_assert((EPOLLIN | EPOLLPRI << 8 | EPOLLOUT << 16) == (POLLER_IN | POLLER_PRI << 8 | POLLER_OUT << 16) &&
+    (EPOLLERR | EPOLLHUP << 8) == (POLLER_ERR | POLLER_HUP << 8) && EPOLLRDHUP >> 8 == (int)POLLER_RDHUP,
+    "translated below");
+
+/* This process was told that there is no epoll_pwait2. */
+static atomic_bool lacks_ns_wait;
 
 int poller_init(struct poller *poller)
 {
-	poller->has_ns_wait = true;
+	poller->has_ns_wait = !atomic_load_explicit(&lacks_ns_wait, memory_order_relaxed);
 	poller->epoll_fd = system_epoll_create();
 	if (poller->epoll_fd < 0)
 		return -1;
@@ -39,8 +47,8 @@ close_epoll:
 
 void poller_destroy(struct poller *poller)
 {
-	close(poller->wake_fd);
-	close(poller->epoll_fd);
+	system_close(poller->wake_fd);
+	system_close(poller->epoll_fd);
 }
 
 int poller_add(struct poller *poller, int fd, uint64_t key)
@@ -58,14 +66,12 @@ int poller_refresh(struct poller *poller, int fd, uint64_t key)
 void poller_remove(struct poller *poller, int fd)
 {
 	struct epoll_event event = { 0 };
-	epoll_ctl(poller->epoll_fd, EPOLL_CTL_DEL, fd, &event);
+	system_epoll_ctl(poller->epoll_fd, EPOLL_CTL_DEL, fd, &event);
 }
 
-static uint32_t translate(uint32_t bits)
+static inline uint32_t translate(uint32_t bits)
 {
-	return (bits & EPOLLIN ? POLLER_IN : 0u) | (bits & EPOLLOUT ? POLLER_OUT : 0u) |
-	    (bits & EPOLLPRI ? POLLER_PRI : 0u) | (bits & EPOLLRDHUP ? POLLER_RDHUP : 0u) |
-	    (bits & EPOLLHUP ? POLLER_HUP : 0u) | (bits & EPOLLERR ? POLLER_ERR : 0u);
+	return (bits & SAME) | (bits >> 8 & POLLER_RDHUP);
 }
 
 /* Rounded up: a wait may end late, never early. */
@@ -78,25 +84,24 @@ static int to_milliseconds(bide_time timeout)
 }
 
 /* A timeout of 0 and an infinite one need no fine clock, and epoll_wait is the cheaper call. */
-static int wait_once(struct poller *poller, struct epoll_event *fired, bide_time timeout)
+static int wait_once(struct poller *poller, struct epoll_event *fired, int count, bide_time timeout)
 {
-	if (fault_hits(FAULT_EPOLL_WAIT))
-		return -1;
 	if (timeout > 0 && timeout != BIDE_NEVER && poller->has_ns_wait) {
 		struct timespec limit = { timeout / BIDE_SEC, timeout % BIDE_SEC };
-		int count = epoll_pwait2(poller->epoll_fd, fired, POLLER_BATCH, &limit, NULL);
-		if (count >= 0 || (errno != ENOSYS && errno != EPERM)) /* EPERM: a filter of system calls that does not know it */
-			return count;
+		int filled = system_epoll_pwait2(poller->epoll_fd, fired, count, &limit);
+		if (filled >= 0 || (errno != ENOSYS && errno != EPERM)) /* EPERM: a filter of system calls that does not know it */
+			return filled;
 		poller->has_ns_wait = false;
+		atomic_store_explicit(&lacks_ns_wait, true, memory_order_relaxed);
 	}
-	return epoll_wait(poller->epoll_fd, fired, POLLER_BATCH, to_milliseconds(timeout));
+	return system_epoll_wait(poller->epoll_fd, fired, count, to_milliseconds(timeout));
 }
 
-int poller_wait(struct poller *poller, struct poller_event *events, bide_time timeout)
+int poller_wait(struct poller *poller, struct poller_event *events, int count, bide_time timeout)
 {
 	struct epoll_event fired[POLLER_BATCH];
 	int filled = 0;
-	int count = wait_once(poller, fired, timeout);
+	count = wait_once(poller, fired, count, timeout);
 	for (int i = 0; i < count; i++) {
 		if (fired[i].data.u64 == WAKE_KEY)
 			continue;
