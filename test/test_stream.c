@@ -703,6 +703,8 @@ VIRTUAL_TEST(closing_wakes_all_who_wait_at_the_stream)
 	struct call read[2] = { { .stream = streams[0], .size = 9 }, { .stream = streams[0], .size = 9 } };
 	bide_task *readers_[2] = { start(read_line, &read[0]), start(read_one, &read[1]) };
 	must(bide_stream_abort(streams[0]) == 0);
+	turns(1);
+	must(read[0].count == -1 && read[1].count == -1); /* not one after the other */
 	expect_failure(readers_[0], EBADF);
 	expect_failure(readers_[1], EBADF);
 	must(bide_stream_abort(streams[1]) == 0);

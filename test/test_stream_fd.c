@@ -122,6 +122,26 @@ REAL_TEST(a_descriptor_is_the_callers_until_the_stream_has_it)
 	close(fds[1]);
 }
 
+/* An accepted socket is known as one; then its number is a pipe's, and nobody has told the loop. */
+REAL_TEST(a_number_that_was_a_sockets_can_be_a_pipes)
+{
+	struct sockaddr_in address;
+	int listener = plain_listener(4, &address), client = plain_connection(&address), fds[2];
+	char buf[4];
+	int accepted = bide_accept(listener, NULL, NULL);
+	must_write(client, "x", 1);
+	must(bide_recv(accepted, buf, 4, 0) == 1);
+	make_pipe(fds);
+	must(dup2(fds[0], accepted) == accepted); /* which closes the socket */
+	bide_stream *stream = must_open(accepted);
+	must_write(fds[1], "pipe", 4);
+	stream_expect(stream, "pipe");
+	must(bide_stream_close(stream) == 0);
+	close_pair(fds);
+	close(client);
+	close(listener);
+}
+
 REAL_TEST(what_only_reads_cannot_be_written)
 {
 	int fds[2];
@@ -378,7 +398,8 @@ END_TEST
 int main(void)
 {
 	return SUITE("stream_fd", LOOP(any_descriptor_is_a_stream, 0, 5), TEST(a_file_is_read_and_written_in_lines),
-	    TEST(a_descriptor_is_the_callers_until_the_stream_has_it), TEST(what_only_reads_cannot_be_written),
+	    TEST(a_descriptor_is_the_callers_until_the_stream_has_it), TEST(a_number_that_was_a_sockets_can_be_a_pipes),
+	    TEST(what_only_reads_cannot_be_written),
 	    TABLE(a_round_takes_one_recv_and_one_send, pipelines),
 	    TEST(a_reset_is_told_to_the_reader_although_sending_met_it_first),
 	    TEST(output_that_is_lost_is_never_a_clean_end),

@@ -131,13 +131,11 @@ static int access_mode(int fd)
 	return flags < 0 ? -1 : flags & O_ACCMODE;
 }
 
-/* An index of fd_ops, or -1 with errno. Of a socket that we accepted it is known. */
+/* An index of fd_ops, or -1 with errno. What the loop remembers of the number may be another file's, that
+ * was closed behind its back. */
 static int kind_of(int fd)
 {
-	const struct descriptor *descriptor = descriptor_find(&loop_current->descriptors, fd);
 	struct stat status;
-	if (descriptor && descriptor->kind == DESCRIPTOR_SOCKET)
-		return SOCKET;
 	if (system_fstat(fd, &status) < 0)
 		return -1;
 	return S_ISSOCK(status.st_mode) ? SOCKET : access_mode(fd);
