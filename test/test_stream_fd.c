@@ -282,7 +282,7 @@ REAL_TEST(a_large_answer_reaches_a_slow_half_closed_peer)
 	must(bide_scope_enter(&scope, bide_after(20 * BIDE_MSEC), 0) == 0);
 	ck_fails(bide_stream_write(stream, bytes, SIZE, &done), ETIMEDOUT);
 	ck_fails(bide_scope_leave(&scope), ETIMEDOUT);
-	must(done > 0 && done < SIZE);
+	must(done < SIZE);
 	bide_task *reader = must_spawn(slow_reader, &fds[1]);
 	must(bide_stream_write(stream, bytes + done, SIZE - done, &more) == (ssize_t)(SIZE - done));
 	must(bide_stream_close(stream) == 0);
@@ -347,7 +347,9 @@ REAL_TEST(a_peer_that_does_not_read_delays_nobody)
 	struct writing writing = { must_open(fds[0]), bytes, sizeof bytes };
 	bide_task *writer = must_spawn(write_and_close, &writing);
 	heartbeat_start(&heartbeat, BIDE_MSEC);
-	pass(50 * BIDE_MSEC);
+	bide_time limit = bide_after(LONG);
+	while (heartbeat.beats < 5 && bide_now() < limit)
+		pass(BIDE_MSEC);
 	heartbeat_stop(&heartbeat);
 	must(heartbeat.beats >= 5);
 	must(bide_cancel(writer, NULL) == 0);
