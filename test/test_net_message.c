@@ -213,7 +213,7 @@ END_TEST
 
 static void *full(void *arg)
 {
-	struct batch out;
+	struct batch out = { .bytes = { "" } };
 	int fds[2], total = 0;
 	(void)arg;
 	make_unix_datagram(fds); /* whose receiver's queue is bounded */
