@@ -242,7 +242,7 @@ END_TEST
 static void *refusals(void *arg)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
-	char buf[4];
+	char buf[4] = "buf";
 	struct iovec iov = { buf, sizeof buf };
 	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct mmsghdr messages = { .msg_hdr = message };
