@@ -14,6 +14,7 @@
 #include <bide/time.h>    /* sleep, timers, tickers */
 #include <bide/cancel.h>  /* cancellation, deadlines, shields */
 #include <bide/future.h>  /* a result to wait for */
+#include <bide/post.h>    /* from other threads and signal handlers */
 #include <bide/combine.h> /* waiting for several things */
 #include <bide/group.h>   /* children that never outlive their parent's block */
 #include <bide/sync.h>    /* mutex, rwlock, condition, semaphore, event, barrier, once */

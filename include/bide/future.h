@@ -12,7 +12,7 @@
 BIDE_BEGIN
 
 typedef struct bide_future {
-	uint64_t opaque[12];
+	uint64_t opaque[16];
 } bide_future;
 
 /* `drop` (may be NULL) is called with a value that nobody has taken when the future is destroyed.

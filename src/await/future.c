@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "await/circle.h"
+#include "await/posted.h"
+#include "await/record.h"
 #include "base/fail.h"
 
 struct future *future_resolve(const bide_future *public_future)
@@ -284,14 +286,19 @@ int bide_future_destroy(bide_future *public_future)
 		return fail_with(EINVAL);
 	if (future->loop && !future_resolve(public_future))
 		return -1;
+	void *late = NULL;
+	if (posted_recall((struct posted_future *)public_future, &late) < 0)
+		return -1;
 	forget_callbacks(future);
 	future_tell_all(future, NULL, 0, EPIPE);
 	struct future old = *future;
-	memset(public_future, 0, sizeof *public_future);
+	memset(future, 0, offsetof(struct future, of_task));
 	if (old.is_done && !old.is_taken && old.err && old.err != ECANCELED)
 		report_unread_future(&old);
 	if (old.is_done && !old.is_taken && !old.err && old.drop)
 		old.drop(old.value);
+	if (late && old.drop)
+		old.drop(late);
 	return 0;
 }
 

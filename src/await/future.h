@@ -22,10 +22,11 @@ struct future {
 	void (*drop)(void *value);
 	struct loop *loop;          /* NULL until somebody uses it */
 	uint64_t run;               /* the serial number of the loop's run: another may get its address */
-	struct await_task *of_task; /* whose completion it is; NULL: a user's */
 	int err;
 	bool is_done;
 	bool is_taken;
+	struct await_task *of_task; /* whose completion it is; NULL: a user's. Other threads read it: the last
+	                               member, so that destruction need not write it */
 };
 
 _Static_assert(sizeof(struct future) <= sizeof(bide_future), "bide_future.opaque");

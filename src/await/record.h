@@ -128,6 +128,13 @@ struct lock_hooks {
 	void (*run_ended)(struct run *run);
 };
 
+/* What the layer host, above, has to do with a run's end. */
+struct host_hooks {
+	/* Ends jobs and threads, until a moment in real time at the latest. How many could not be ended; the
+	 * report of them is made. */
+	unsigned (*end)(struct run *run, bide_time until);
+};
+
 /* A bide_run(), in LOOP_ROOM_AWAIT of its loop. */
 struct run {
 	struct loop loop;
@@ -147,6 +154,7 @@ struct run {
 	struct sites sites;      /* where stacks are painted */
 	const struct lock_hooks *locks; /* NULL: no lock was ever taken or waited for */
 	struct list os_mutexes;  /* that tasks hold, in debug mode; the layer sync's */
+	const struct host_hooks *host;   /* NULL: no job was ever given to another thread */
 	struct sweep sweep;
 	struct overflow_watch overflow_watch;
 	bide_time limit_reported_at; /* real time */

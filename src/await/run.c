@@ -150,17 +150,29 @@ static void grace_over(struct timer *timer)
 	loop_stop(loop);
 }
 
-/* Tasks that main left behind are canceled and run until they end, or until the grace is over. */
-static void end_leftovers(struct run *run)
+/* Tasks that main left behind are canceled and run until they end, or until the grace is over. A virtual
+ * clock, which waits for other threads, measures it in real time then. */
+static void end_leftovers(struct run *run, bide_time until)
 {
 	if (run->alive == 0)
 		return;
 	struct timer grace = { .expired = grace_over };
 	run->is_main_done = true; /* no task is spawned any more */
+	run->loop.patience = until;
 	slab_each(&run->loop.tasks, cancel_one, NULL);
 	loop_arm(&run->loop, &grace, time_add(loop_now(&run->loop), run->config.shutdown_grace));
 	loop_run(&run->loop);
 	timer_disarm(&run->loop.timers, &grace);
+}
+
+/* All that main has left, by the end of the grace. How much of it there still is. */
+static unsigned end_all(struct run *run)
+{
+	bide_time until = time_add(clock_monotonic(), run->config.shutdown_grace);
+	end_leftovers(run, until);
+	loop_close_inbox(&run->loop);
+	unsigned jobs = run->host ? run->host->end(run, until) : 0;
+	return run->alive + jobs;
 }
 
 static void report_leftover(void *record, void *arg)
@@ -196,7 +208,8 @@ static void free_record(void *record, void *arg)
 	deferred_free(task);
 	locals_free(task);
 	scratch_free(task);
-	stack_put(&run->loop.stacks, &task->task.stack);
+	if (!run->loop.keeps_stacks)
+		stack_put(&run->loop.stacks, &task->task.stack);
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------- */
@@ -316,14 +329,14 @@ static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *o
 		if (!run->is_main_done && run->deadlock_rounds > DEADLOCK_ROUNDS_MAX)
 			break;
 	}
-	end_leftovers(run);
+	unsigned left = end_all(run);
 	if (run->main->task.state == TASK_DONE)
 		*out = (bide_result){ task_outcome(run->main)->value, task_outcome(run->main)->err };
 	if (run->alive > 0)
 		slab_each(&run->loop.tasks, report_leftover, run);
 	if (run->is_deadlocked)
 		return EDEADLK;
-	return run->alive > 0 ? EBUSY : 0;
+	return left > 0 ? EBUSY : 0;
 }
 
 /* 0, or the errno of bide_run(); *out is the outcome of main, as far as it got. */
@@ -374,5 +387,5 @@ int bide_stop(void)
 
 bide_loop *bide_loop_self(void)
 {
-	return (bide_loop *)loop_current;
+	return loop_current ? loop_handle(loop_current) : NULL;
 }

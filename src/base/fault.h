@@ -21,10 +21,13 @@
 	X(EPOLL_CTL, "epoll_ctl")                                                                      \
 	X(EPOLL_WAIT, "epoll_wait")                                                                    \
 	X(EVENTFD, "eventfd")                                                                          \
+	X(EVENTFD_WRITE, "eventfd_write")                                                              \
 	X(FCNTL, "fcntl")                                                                              \
 	X(FSTAT, "fstat")                                                                              \
 	X(GETPEERNAME, "getpeername")                                                                  \
 	X(GETSOCKNAME, "getsockname")                                                                  \
+	X(FSYNC, "fsync")                                                                              \
+	X(GETADDRINFO, "getaddrinfo")                                                                  \
 	X(GETSOCKOPT, "getsockopt")                                                                    \
 	X(LISTEN, "listen")                                                                            \
 	X(LSEEK, "lseek")                                                                              \
@@ -36,6 +39,7 @@
 	X(MUNMAP, "munmap")                                                                            \
 	X(OPEN, "open")                                                                                \
 	X(POLL, "poll")                                                                                \
+	X(PTHREAD_CREATE, "pthread_create")                                                            \
 	X(READ, "read")                                                                                \
 	X(RECV, "recv")                                                                                \
 	X(SEND, "send")                                                                                \
@@ -47,6 +51,7 @@
 	X(SOCKET, "socket")                                                                            \
 	X(SOCKETPAIR, "socketpair")                                                                    \
 	X(UNLINK, "unlink")                                                                            \
+	X(STAT, "stat")                                                                                \
 	X(WRITE, "write")
 
 enum fault_point {

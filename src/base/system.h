@@ -4,15 +4,20 @@
 #ifndef BASE_SYSTEM_H
 #define BASE_SYSTEM_H
 
+#include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -79,6 +84,19 @@ static inline int system_epoll_pwait2(int epoll_fd, struct epoll_event *events, 
 static inline int system_eventfd(void)
 {
 	return SYSTEM_CALL(FAULT_EVENTFD, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+/* Not by write(2), where a thread that is being canceled would end, and with it what its caller has begun. */
+static inline int system_eventfd_raise(int fd)
+{
+	static const uint64_t one = 1;
+	return SYSTEM_CALL(FAULT_EVENTFD_WRITE, syscall(SYS_write, fd, &one, sizeof one) < 0 ? -1 : 0);
+}
+
+/* 0, or an errno: this one has always been different. */
+static inline int system_thread_create(pthread_t *thread, void *(*start)(void *arg), void *arg)
+{
+	return fault_hits(FAULT_PTHREAD_CREATE) ? errno : pthread_create(thread, NULL, start, arg);
 }
 
 /* Injected failures close too, as the kernel does whatever close() returns. */
@@ -159,6 +177,44 @@ static inline ssize_t system_pwritev2(int fd, const struct iovec *iov, int count
 	struct iovec one;
 	iov = fault_transfer_pieces(FAULT_WRITE, iov, &count, &one);
 	return SYSTEM_CALL(FAULT_WRITE, pwritev2(fd, iov, count, -1, flags));
+}
+
+/* offset -1: the file's own position. */
+static inline ssize_t system_preadv2_at(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	return SYSTEM_CALL(FAULT_READ, preadv2(fd, iov, count, offset, flags));
+}
+
+static inline ssize_t system_pwritev2_at(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	return SYSTEM_CALL(FAULT_WRITE, pwritev2(fd, iov, count, offset, flags));
+}
+
+static inline int system_open_file(const char *path, int flags, mode_t mode)
+{
+	return SYSTEM_CALL(FAULT_OPEN, open(path, flags, mode));
+}
+
+static inline int system_stat(const char *path, struct stat *status)
+{
+	return SYSTEM_CALL(FAULT_STAT, stat(path, status));
+}
+
+static inline int system_fsync(int fd)
+{
+	return SYSTEM_CALL(FAULT_FSYNC, fsync(fd));
+}
+
+static inline int system_fdatasync(int fd)
+{
+	return SYSTEM_CALL(FAULT_FSYNC, fdatasync(fd));
+}
+
+/* An injected failure is EAI_SYSTEM. */
+static inline int system_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+    struct addrinfo **list)
+{
+	return fault_hits(FAULT_GETADDRINFO) ? EAI_SYSTEM : getaddrinfo(host, service, hints, list);
 }
 
 static inline ssize_t system_recv(int fd, void *buf, size_t size, int flags)

@@ -44,7 +44,7 @@ int bide_stats_get(bide_loop *loop, bide_stats *stats)
 {
 	if (!stats || stats->size != sizeof *stats)
 		return fail_with(EINVAL);
-	if (!loop_current || (loop && loop != (bide_loop *)loop_current))
+	if (!loop_current || (loop && loop != bide_loop_self()))
 		return fail_with(EPERM);
 	const struct run *run = run_of(loop_current);
 	*stats = (bide_stats){ .size = sizeof *stats };

@@ -9,6 +9,8 @@
 
 __thread struct loop *loop_current;
 
+static void run_posts(struct entry *entry);
+
 int loop_init(struct loop *loop, const struct loop_settings *settings)
 {
 	*loop = (struct loop){
@@ -19,6 +21,9 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 		.sweep_wake = BIDE_NEVER,
 		.memory = settings->memory,
 		.random = { settings->seed },
+		.posts_end = &loop->posts,
+		.posts_entry = { .run = run_posts },
+		.patience = BIDE_NEVER,
 		.task_main = settings->task_main,
 		.task_buried = settings->task_buried,
 		.deadlocked = settings->deadlocked,
@@ -26,6 +31,12 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 	if (poller_init(&loop->poller) < 0)
 		return -1;
 	pace_init(&loop->pace, clock_monotonic(), settings->is_virtual);
+	loop->inbox = inbox_open(loop->poller.wake_fd);
+	if (!loop->inbox) {
+		poller_destroy(&loop->poller);
+		return -1;
+	}
+	loop->handle = inbox_handle(loop->inbox);
 	ready_init(&loop->ready, settings->memory, settings->is_random, settings->seed);
 	timers_init(&loop->timers, settings->memory);
 	descriptors_init(&loop->descriptors, settings->memory);
@@ -43,24 +54,122 @@ void loop_destroy(struct loop *loop)
 {
 	strand_forget(&loop->strand);
 	slab_destroy(&loop->tasks);
-	stack_pool_destroy(&loop->stacks);
+	if (loop->keeps_stacks)
+		stack_pool_abandon(&loop->stacks);
+	else
+		stack_pool_destroy(&loop->stacks);
 	descriptors_destroy(&loop->descriptors);
 	timers_destroy(&loop->timers);
 	ready_destroy(&loop->ready);
+	if (loop->inbox)
+		inbox_close(loop->inbox);
 	poller_destroy(&loop->poller);
+}
+
+/* ---- posts ------------------------------------------------------------------------------------- */
+
+bide_loop *loop_handle(struct loop *loop)
+{
+	if (!loop->is_known && loop->inbox) {
+		loop->is_known = true;
+		pace_expect(&loop->pace);
+	}
+	return loop->handle;
+}
+
+static void append_posts(struct loop *loop, struct inbox_post *posts)
+{
+	*loop->posts_end = posts;
+	while (*loop->posts_end)
+		loop->posts_end = &(*loop->posts_end)->next;
+}
+
+static void make_posts_due(struct loop *loop)
+{
+	if (!loop->posts || loop->posts_are_due)
+		return;
+	loop->posts_are_due = true;
+	ready_push(&loop->ready, &loop->posts_entry);
+}
+
+static bool take_posts(struct loop *loop)
+{
+	if (likely(!loop->is_known) || likely(!inbox_has_post(loop->inbox)))
+		return false;
+	append_posts(loop, inbox_take(loop->inbox));
+	make_posts_due(loop);
+	return true;
+}
+
+static void remove_post(struct loop *loop, struct inbox_post **at)
+{
+	struct inbox_post *post = *at;
+	*at = post->next;
+	if (loop->posts_end == &post->next)
+		loop->posts_end = at;
+}
+
+/* The oldest, if there is one. */
+static bool run_one_post(struct loop *loop)
+{
+	struct inbox_post *post = loop->posts;
+	if (!post)
+		return false;
+	remove_post(loop, &loop->posts);
+	post->run(post);
+	return true;
+}
+
+static void run_posts(struct entry *entry)
+{
+	struct loop *loop = container_of(entry, struct loop, posts_entry);
+	loop->posts_are_due = false;
+	for (int i = 0; i < POSTS_AT_ONCE && run_one_post(loop); i++)
+		continue;
+	make_posts_due(loop);
+}
+
+bool loop_withdraw_post(struct loop *loop, struct inbox_post *post)
+{
+	take_posts(loop);
+	for (struct inbox_post **at = &loop->posts; *at; at = &(*at)->next)
+		if (*at == post) {
+			remove_post(loop, at);
+			return true;
+		}
+	return false;
+}
+
+void loop_close_inbox(struct loop *loop)
+{
+	append_posts(loop, inbox_close(loop->inbox));
+	loop->inbox = NULL;
+	loop->is_known = false;
+	while (run_one_post(loop))
+		continue;
 }
 
 /* ---- looking ----------------------------------------------------------------------------------- */
 
+/* Will, or may, another thread bring something? */
+static bool expects_posts(const struct loop *loop)
+{
+	return loop->outside_work > 0 || (loop->is_known && inbox_holds(loop->inbox) > 0);
+}
+
+static bool can_be_woken(const struct loop *loop)
+{
+	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 || expects_posts(loop);
+}
+
 static bool somebody_waits(const struct loop *loop)
 {
-	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 ||
-	    loop->outside_work > 0;
+	return loop->is_known || can_be_woken(loop) || loop->sweep_at != BIDE_NEVER;
 }
 
 bool loop_takes_over(struct loop *loop)
 {
-	bool is_due = pace_is_due(&loop->pace, somebody_waits(loop) || loop->sweep_at != BIDE_NEVER);
+	bool is_due = pace_is_due(&loop->pace, somebody_waits(loop));
 	return is_due || loop->stop || loop->after_slice;
 }
 
@@ -100,7 +209,7 @@ static void look_at_timers(struct loop *loop)
 		timer->expired(timer);
 }
 
-/* The look between turns: descriptors if anybody waits for one, then timers. */
+/* The look between turns: descriptors if anybody waits for one, then posts, then timers. */
 static void look(struct loop *loop)
 {
 	bide_time now = clock_monotonic();
@@ -109,6 +218,7 @@ static void look(struct loop *loop)
 		if (loop->descriptors.fired >= HANDFUL || look_at_descriptors(loop, 0))
 			loop->descriptors.heard_at = now;
 	}
+	take_posts(loop);
 	look_at_timers(loop);
 	if (unlikely(now >= loop->sweep_at))
 		loop->sweep(loop, now, false);
@@ -124,6 +234,13 @@ static bide_time earlier(bide_time a, bide_time b)
 	return a < b ? a : b;
 }
 
+static bide_time time_until(bide_time moment, bide_time now)
+{
+	if (moment == BIDE_NEVER)
+		return BIDE_NEVER;
+	return moment > now ? moment - now : 0;
+}
+
 static void wake_settlers(struct loop *loop)
 {
 	struct link *link;
@@ -135,16 +252,17 @@ static void wake_settlers(struct loop *loop)
 static bide_time sleep_limit(struct loop *loop, bide_time now)
 {
 	bide_time deadline = timers_next(&loop->timers);
-	bool may_hear = loop->descriptors.waiting > 0 || loop->outside_work > 0;
 	bide_time limit = BIDE_NEVER;
 	if (loop->clock.is_virtual) {
-		if (deadline != BIDE_NEVER && loop->outside_work == 0)
-			limit = may_hear ? VIRTUAL_IO_GRACE : 0;
+		if (deadline != BIDE_NEVER && expects_posts(loop))
+			limit = time_until(loop->patience, now);
+		else if (deadline != BIDE_NEVER)
+			limit = loop->descriptors.waiting > 0 ? VIRTUAL_IO_GRACE : 0;
 	} else if (deadline != BIDE_NEVER) {
-		limit = deadline > now ? deadline - now : 0;
+		limit = time_until(deadline, now);
 	}
-	if (loop->sweep_wake != BIDE_NEVER && !loop->clock.is_virtual)
-		limit = earlier(limit, loop->sweep_wake > now ? loop->sweep_wake - now : 0);
+	if (!loop->clock.is_virtual)
+		limit = earlier(limit, time_until(loop->sweep_wake, now));
 	bide_time asked_again = doubts_ask(loop, now);
 	return asked_again == BIDE_NEVER ? limit : earlier(limit, asked_again - now);
 }
@@ -168,12 +286,36 @@ static bool settle(struct loop *loop)
 	return true;
 }
 
+/* Tells posters that they must wake the loop. Not if one was quicker; nor if the last keep-alive has gone
+ * since it was looked at, whose thread found the loop awake. */
+static bool fall_asleep(struct loop *loop)
+{
+	if (!inbox_fall_asleep(loop->inbox))
+		return false;
+	if (can_be_woken(loop))
+		return true;
+	inbox_wake_up(loop->inbox);
+	return false;
+}
+
+/* Waits. True if there was anything to hear of descriptors; *posted tells of posts. */
+static bool sleep_for(struct loop *loop, bide_time limit, bool *posted)
+{
+	bool is_asleep = loop->is_known && limit > 0 && fall_asleep(loop);
+	bool has_heard = look_at_descriptors(loop, !loop->is_known || is_asleep ? limit : 0);
+	if (is_asleep)
+		inbox_wake_up(loop->inbox);
+	*posted = take_posts(loop);
+	return has_heard;
+}
+
 /* Nothing is ready. Sleeps until something may be; false if nothing ever will. */
 static bool idle(struct loop *loop)
 {
-	if (settle(loop))
+	bool posted;
+	if (settle(loop) || take_posts(loop))
 		return true;
-	if (!somebody_waits(loop))
+	if (!can_be_woken(loop))
 		return loop->deadlocked(loop);
 	bide_time now = clock_monotonic();
 	if (loop->sweep)
@@ -181,8 +323,9 @@ static bool idle(struct loop *loop)
 	bide_time limit = sleep_limit(loop, now);
 	if (!ready_is_empty(&loop->ready))
 		return true; /* a doubted wait ended */
-	bool has_heard = look_at_descriptors(loop, limit);
-	if (!has_heard && loop->clock.is_virtual && loop->outside_work == 0 &&
+	bool has_heard = sleep_for(loop, limit, &posted);
+	bool may_jump = !expects_posts(loop) || loop->patience != BIDE_NEVER;
+	if (!has_heard && !posted && loop->clock.is_virtual && may_jump &&
 	    (loop->descriptors.waiting == 0 || list_is_empty(&loop->descriptors.doubted)))
 		jump(loop);
 	look_at_timers(loop);

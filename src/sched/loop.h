@@ -9,9 +9,13 @@
 #include "base/clock.h"
 #include "base/slab.h"
 #include "sched/descriptor.h"
+#include "sched/inbox.h"
 #include "sched/pace.h"
 #include "sched/poller.h"
 #include "sched/task.h"
+
+/* So many posts of other threads run in one go. */
+#define POSTS_AT_ONCE 32
 
 /* A task whose calls never block is sent through the ready queue after so many of them. */
 #define CALL_BUDGET 128
@@ -47,8 +51,19 @@ struct loop {
 	const struct memory *memory;
 	struct random random;      /* for choices that must be fair; seeded */
 	struct list settlers;      /* tasks in bide_settle() */
-	unsigned outside_work;     /* what other threads, or a keep-alive, may still bring */
+	unsigned outside_work;     /* what other threads have promised to bring */
 	bool stop;                 /* loop_run is to return */
+
+	/* What other threads bring. */
+	struct inbox *inbox;       /* NULL: closed */
+	bide_loop *handle;
+	bool is_known;             /* its handle was given out: somebody may post */
+	bool posts_are_due;        /* posts_entry is in the ready queue, or handed */
+	struct inbox_post *posts;  /* taken out of the inbox, oldest first */
+	struct inbox_post **posts_end;
+	struct entry posts_entry;  /* runs them; a turn of its own for each POSTS_AT_ONCE */
+	bide_time patience;        /* until when, in real time, a virtual clock waits for outside work */
+	bool keeps_stacks;         /* another thread uses what lies on them: loop_destroy() leaves them */
 
 	void (*task_main)(struct task *task);   /* a task's first function; returns when it has ended */
 	void (*task_buried)(struct task *task); /* called once, on another stack, after its end */
@@ -93,6 +108,15 @@ void loop_destroy(struct loop *loop);
 /* Runs what is ready and waits for more, until loop_stop(). */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
+
+/* The handle by which other threads know the loop. */
+bide_loop *loop_handle(struct loop *loop);
+
+/* Takes a post back before it has run. False if it is not there (yet). */
+bool loop_withdraw_post(struct loop *loop, struct inbox_post *post);
+
+/* No post is accepted any more; runs those that were. */
+void loop_close_inbox(struct loop *loop);
 
 static inline bide_time loop_now(const struct loop *loop)
 {

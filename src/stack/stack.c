@@ -25,26 +25,36 @@ void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const
 		pool->hooks = *hooks;
 }
 
-static void class_destroy(struct stack_pool *pool, struct stack_class *class)
+static void class_destroy(struct stack_pool *pool, struct stack_class *class, bool keeps_mappings)
 {
 	struct link *link;
 	while ((link = list_head(&class->slabs))) {
 		struct stack_slab *slab = container_of(link, struct stack_slab, all);
-		if (slab_unmap(pool, slab))
+		if (!keeps_mappings && slab_unmap(pool, slab))
 			continue;
-		link_remove(link); /* the mapping is lost: the kernel does not take it back */
+		link_remove(link); /* the mapping is lost, if only because the kernel does not take it back */
 		memory_free(pool->memory, slab, sizeof *slab);
 	}
 	memory_free(pool->memory, class, sizeof *class);
 }
 
-void stack_pool_destroy(struct stack_pool *pool)
+static void destroy(struct stack_pool *pool, bool keeps_mappings)
 {
 	while (pool->classes) {
 		struct stack_class *class = pool->classes;
 		pool->classes = class->next;
-		class_destroy(pool, class);
+		class_destroy(pool, class, keeps_mappings);
 	}
+}
+
+void stack_pool_destroy(struct stack_pool *pool)
+{
+	destroy(pool, false);
+}
+
+void stack_pool_abandon(struct stack_pool *pool)
+{
+	destroy(pool, true);
 }
 
 /* ---- reserving --------------------------------------------------------------------------------- */

@@ -88,6 +88,8 @@ struct stack_pool {
 
 void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const struct stack_hooks *hooks);
 void stack_pool_destroy(struct stack_pool *pool); /* every stack must be back */
+/* The same, but the stacks stay mapped for ever: somebody else still uses what lies on one. */
+void stack_pool_abandon(struct stack_pool *pool);
 
 /* Sets a stack of at least `size` bytes aside. 0, or -1 with EINVAL (size) or ENOMEM. */
 int stack_reserve(struct stack_pool *pool, size_t size, struct stack *stack);
