@@ -15,6 +15,7 @@
 #include <bide/cancel.h>  /* cancellation, deadlines, shields */
 #include <bide/future.h>  /* a result to wait for */
 #include <bide/post.h>    /* from other threads and signal handlers */
+#include <bide/offload.h> /* threads for what blocks or computes */
 #include <bide/combine.h> /* waiting for several things */
 #include <bide/group.h>   /* children that never outlive their parent's block */
 #include <bide/sync.h>    /* mutex, rwlock, condition, semaphore, event, barrier, once */

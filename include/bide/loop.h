@@ -37,7 +37,7 @@ typedef struct bide_allocator {
  * back behind it. Two loops with one hook may call it at the same time. */
 enum {
 	BIDE_REPORT_DEADLOCK = 1, /* nothing could ever run again: each waiting task and its object */
-	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel beyond shutdown_grace */
+	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel, or a job ran on, beyond shutdown_grace */
 	BIDE_REPORT_FAILURE,      /* a task failed and nobody read its outcome */
 	BIDE_REPORT_OWNER_DEAD,   /* a task ended while it held a mutex */
 	BIDE_REPORT_LEAK,         /* debug: a joinable task was never joined */
@@ -64,9 +64,11 @@ typedef struct bide_config {
 	size_t stack_cache;       /* bytes that unused stacks may hold for the next tasks, about; 0: 16 MiB */
 	bide_time trim_after;     /* a task parked for so long, and for twice that at most, gives unused
 	                             pages of its stack back as bide_trim() does; 0: never */
+	unsigned offload_threads; /* of the loop's own pool, at most (bide/offload.h); 0: as
+	                             bide_pool_attr.threads */
 } bide_config;
 
-#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* SIGNALS. While a loop runs, SIGSEGV and SIGBUS have a handler that names the task whose stack
  * overflowed, in one line on stderr; then the process dies by that signal, or your own handler is
@@ -91,7 +93,8 @@ typedef struct bide_config {
  * tasks that are left run once more, to clean up.
  * Returns 0. Errors, with *out {NULL, errno} unless main had ended:
  *     EBUSY    this thread is inside bide_run() already; or a leftover task ignored its cancel for
- *              config->shutdown_grace: it was reported, and will never be resumed
+ *              config->shutdown_grace: it was reported, and will never be resumed; or a job of
+ *              bide_offload() did not end in that time: it was reported, and its thread goes on
  *     EDEADLK  every task waited for something that could never happen. The report names them;
  *              each wait failed with EDEADLK, clean-up code ran, and main ended
  *     EINVAL   main_fn is NULL, or config has a wrong size, unknown flags or a negative time
