@@ -23,6 +23,7 @@
 #include <bide/io.h>      /* descriptors */
 #include <bide/net.h>     /* sockets */
 #include <bide/stream.h>  /* buffered streams */
+#include <bide/file.h>    /* files and names */
 #include <bide/coro.h>    /* the bare coroutine */
 #include <bide/inspect.h> /* figures, stacks */
 #include <bide/testing.h> /* virtual time, random order, faults */

@@ -480,7 +480,7 @@ static void *regular_file(void *arg)
 }
 
 /* Statement 174, scenario F6. */
-START_TEST(a_regular_file_is_read_and_written_on_the_spot)
+START_TEST(a_regular_file_is_read_and_written)
 {
 	run_real(regular_file, NULL);
 }
@@ -893,7 +893,7 @@ int main(void)
 	    LOOP(a_canceled_write_all_tells_what_the_peer_will_get, 0, 5),
 	    LOOP(a_write_all_that_fails_midway_tells_how_far_it_came, 0, 5),
 	    LOOP(a_read_exact_that_times_out_has_what_came, 0, 5),
-	    TEST(a_regular_file_is_read_and_written_on_the_spot),
+	    TEST(a_regular_file_is_read_and_written),
 	    TEST(devices_and_directories_answer_as_they_do_to_read_and_write),
 	    TEST(an_eventfd_is_read_and_written), TEST(a_terminal_gives_lines_and_its_reader_stops_nobody),
 	    LOOP(a_copy_from_any_standard_input_to_any_standard_output_is_exact, 0, STDIO_KINDS * STDIO_KINDS),

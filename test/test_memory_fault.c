@@ -308,6 +308,15 @@ static int call_epoll_create(void) { return system_epoll_create(); }
 static int call_eventfd(void) { return system_eventfd(); }
 static int call_fcntl(void) { return system_fcntl(-1, F_GETFL, 0); }
 static int call_fstat(void) { return system_fstat(-1, &(struct stat){ 0 }); }
+static int call_eventfd_raise(void) { return system_eventfd_raise(-1); }
+static int call_fstatfs(void) { struct statfs status; return system_fstatfs(-1, &status); }
+static int call_fsync(void) { return system_fsync(-1); }
+static int call_fdatasync(void) { return system_fdatasync(-1); }
+static int call_stat(void) { struct stat status; return system_stat("", &status); }
+static int call_open_file(void) { return system_open_file("", 0, 0); }
+static int call_getaddrinfo(void) { return system_getaddrinfo(NULL, NULL, NULL, NULL) == EAI_SYSTEM ? -1 : 0; }
+static void *no_thread(void *arg) { return arg; }
+static int call_thread_create(void) { pthread_t thread; return system_thread_create(&thread, no_thread, NULL) ? -1 : 0; }
 static int call_getsockopt(void) { return system_getsockopt(-1, 0, 0, NULL, NULL); }
 static int call_listen(void) { return system_listen(-1, 1); }
 static int call_madvise(void) { return system_madvise(NULL, 0, 0); }
@@ -315,8 +324,8 @@ static int call_malloc(void) { return memory_alloc(&memory_default, 8) ? 0 : -1;
 static int call_mmap(void) { return system_mmap(4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS) == MAP_FAILED ? -1 : 0; }
 static int call_mprotect(void) { return system_mprotect(NULL, 0, PROT_NONE); }
 static int call_poll(void) { return system_poll(NULL, 0, 0); }
-static int call_preadv2(void) { return (int)system_preadv2(-1, NULL, 0, 0); }
-static int call_pwritev2(void) { return (int)system_pwritev2(-1, NULL, 0, 0); }
+static int call_preadv2(void) { return (int)system_preadv2(-1, NULL, 0, -1, 0); }
+static int call_pwritev2(void) { return (int)system_pwritev2(-1, NULL, 0, -1, 0); }
 static int call_read(void) { return (int)system_read(-1, NULL, 0); }
 static int call_recv(void) { return (int)system_recv(-1, NULL, 0, 0); }
 static int call_send(void) { return (int)system_send(-1, NULL, 0, 0); }
@@ -330,7 +339,10 @@ static const struct {
 } calls[] = {
 	{ "accept", call_accept }, { "bind", call_bind }, { "connect", call_connect },
 	{ "epoll_ctl", call_epoll_ctl }, { "epoll_create", call_epoll_create }, { "eventfd", call_eventfd },
-	{ "fcntl", call_fcntl }, { "fstat", call_fstat }, { "getsockopt", call_getsockopt },
+	{ "eventfd_write", call_eventfd_raise }, { "fcntl", call_fcntl }, { "fstat", call_fstat },
+	{ "fstatfs", call_fstatfs }, { "fsync", call_fsync }, { "fsync", call_fdatasync },
+	{ "getaddrinfo", call_getaddrinfo }, { "getsockopt", call_getsockopt }, { "open", call_open_file },
+	{ "pthread_create", call_thread_create }, { "stat", call_stat },
 	{ "listen", call_listen }, { "madvise", call_madvise }, { "malloc", call_malloc }, { "mmap", call_mmap },
 	{ "mprotect", call_mprotect }, { "poll", call_poll }, { "read", call_preadv2 }, { "read", call_read },
 	{ "recv", call_recv }, { "send", call_send }, { "setsockopt", call_setsockopt },

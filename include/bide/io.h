@@ -31,7 +31,7 @@ BIDE_API int bide_fd_wait(int fd, int events);
 
 /* As read(2) and write(2): whatever one system call gives once the descriptor is ready, so a count
  * may be short. On sockets no SIGPIPE is raised. A zero-size call returns 0 at once. Regular files
- * are read on the spot. [S] */
+ * are read and written on threads (bide/file.h). [S] */
 BIDE_API ssize_t bide_read(int fd, void *buf, size_t size);
 BIDE_API ssize_t bide_write(int fd, const void *buf, size_t size);
 

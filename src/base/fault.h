@@ -26,6 +26,7 @@
 	X(FSTAT, "fstat")                                                                              \
 	X(GETPEERNAME, "getpeername")                                                                  \
 	X(GETSOCKNAME, "getsockname")                                                                  \
+	X(FSTATFS, "fstatfs")                                                                          \
 	X(FSYNC, "fsync")                                                                              \
 	X(GETADDRINFO, "getaddrinfo")                                                                  \
 	X(GETSOCKOPT, "getsockopt")                                                                    \

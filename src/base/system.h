@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -126,6 +127,11 @@ static inline int system_fstat(int fd, struct stat *status)
 	return SYSTEM_CALL(FAULT_FSTAT, fstat(fd, status));
 }
 
+static inline int system_fstatfs(int fd, struct statfs *status)
+{
+	return SYSTEM_CALL(FAULT_FSTATFS, fstatfs(fd, status));
+}
+
 static inline int system_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	return SYSTEM_CALL(FAULT_POLL, poll(fds, count, timeout_ms));
@@ -158,35 +164,18 @@ static inline ssize_t system_readv(int fd, const struct iovec *iov, int count)
 	return SYSTEM_CALL(FAULT_READ, readv(fd, iov, count));
 }
 
-static inline ssize_t system_writev(int fd, const struct iovec *iov, int count)
-{
-	struct iovec one;
-	iov = fault_transfer_pieces(FAULT_WRITE, iov, &count, &one);
-	return SYSTEM_CALL(FAULT_WRITE, writev(fd, iov, count));
-}
-
-static inline ssize_t system_preadv2(int fd, const struct iovec *iov, int count, int flags)
+/* offset -1: the file's own position. */
+static inline ssize_t system_preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
 	struct iovec one;
 	iov = fault_transfer_pieces(FAULT_READ, iov, &count, &one);
-	return SYSTEM_CALL(FAULT_READ, preadv2(fd, iov, count, -1, flags));
-}
-
-static inline ssize_t system_pwritev2(int fd, const struct iovec *iov, int count, int flags)
-{
-	struct iovec one;
-	iov = fault_transfer_pieces(FAULT_WRITE, iov, &count, &one);
-	return SYSTEM_CALL(FAULT_WRITE, pwritev2(fd, iov, count, -1, flags));
-}
-
-/* offset -1: the file's own position. */
-static inline ssize_t system_preadv2_at(int fd, const struct iovec *iov, int count, off_t offset, int flags)
-{
 	return SYSTEM_CALL(FAULT_READ, preadv2(fd, iov, count, offset, flags));
 }
 
-static inline ssize_t system_pwritev2_at(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+static inline ssize_t system_pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
+	struct iovec one;
+	iov = fault_transfer_pieces(FAULT_WRITE, iov, &count, &one);
 	return SYSTEM_CALL(FAULT_WRITE, pwritev2(fd, iov, count, offset, flags));
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/system.h"
+#include "host/file.h"
 #include "io/transfer.h"
 
 /* ---- waiting ----------------------------------------------------------------------------------- */
@@ -150,8 +151,11 @@ ssize_t bide_write_all(int fd, const void *buf, size_t size, size_t *done)
 
 int bide_close(int fd)
 {
-	if (loop_current)
+	if (loop_current) {
 		descriptor_forget(loop_current, fd);
+		if (file_closes_later(loop_current, fd))
+			return 0;
+	}
 	return system_close(fd);
 }
 

@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "base/system.h"
+#include "host/file.h"
 #include "io/sigpipe.h"
 #include "io/terminal.h"
 
@@ -62,7 +63,7 @@ static int poll_for(struct io_call *call, int event)
 static ssize_t read_pipe(struct io_call *call, const struct iovec *iov, int count)
 {
 	if (call->descriptor->kind != DESCRIPTOR_POLLED) {
-		ssize_t result = system_preadv2(call->fd, iov, count, RWF_NOWAIT);
+		ssize_t result = system_preadv2(call->fd, iov, count, FILE_POSITION, RWF_NOWAIT);
 		if (result >= 0 || !is_polled(call))
 			return result;
 	}
@@ -83,7 +84,7 @@ ssize_t transfer_in(struct io_call *call, const struct iovec *iov, int count)
 	if (kind == DESCRIPTOR_UNKNOWN)
 		return -1;
 	if (kind == DESCRIPTOR_FILE)
-		return system_readv(call->fd, iov, count);
+		return file_readv(call->fd, iov, count, FILE_POSITION);
 	if (kind != DESCRIPTOR_SOCKET)
 		return read_pipe(call, iov, count);
 	ssize_t result = recv_pieces(call->fd, iov, count);
@@ -112,7 +113,7 @@ static ssize_t write_polled(struct io_call *call, const struct iovec *iov)
 static ssize_t write_pipe(struct io_call *call, const struct iovec *iov, int count)
 {
 	if (call->descriptor->kind != DESCRIPTOR_POLLED) {
-		ssize_t result = system_pwritev2(call->fd, iov, count, RWF_NOWAIT);
+		ssize_t result = system_pwritev2(call->fd, iov, count, FILE_POSITION, RWF_NOWAIT);
 		if (result >= 0 || !is_polled(call))
 			return result;
 	}
@@ -142,7 +143,7 @@ ssize_t transfer_out(struct io_call *call, const struct iovec *iov, int count)
 	if (kind == DESCRIPTOR_UNKNOWN)
 		return -1;
 	if (kind == DESCRIPTOR_FILE)
-		return system_writev(call->fd, iov, count);
+		return file_writev(call->fd, iov, count, FILE_POSITION);
 	if (kind != DESCRIPTOR_SOCKET)
 		return write_pipe_silently(call, iov, count);
 	ssize_t result = send_pieces(call->fd, iov, count);

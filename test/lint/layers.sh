@@ -11,9 +11,9 @@ stack:     base arch
 sched:     stack
 await:     sched
 sync:      await
-io:        await
 host:      await
-inspect:   sync io host
+io:        host
+inspect:   sync io
 bench:     interface
 demo:      interface
 examples:  interface
