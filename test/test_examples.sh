@@ -45,6 +45,20 @@ many_sleep() {
 		sed -n 3p "$tmp/out" | grep -qx '[0-9]*\.[0-9] KiB of memory per task at the peak'
 }
 
+# How many beats there are is the machine's business; that there are any beside the work is ours.
+heart_beats_beside_the_work() {
+	run heartbeat >"$tmp/out" || return 1
+	cat "$tmp/out"
+	[ "$(grep -cx '33860 primes below 400000' "$tmp/out")" -eq 2 ] &&
+		sed -n 's/^\([0-9]*\) beats, [0-9]* ms the longest gap$/\1/p' "$tmp/out" | grep -qx '[0-9][0-9]*'
+}
+
+names_are_found() {
+	run lookup localhost 127.0.0.1 >"$tmp/out" || return 1
+	cat "$tmp/out"
+	grep -qx '127.0.0.1 127.0.0.1' "$tmp/out" && grep -q '^localhost ' "$tmp/out"
+}
+
 out_of_memory() (
 	# shellcheck disable=SC3045 # every shell has it
 	ulimit -v 200000 || return 1
@@ -162,6 +176,10 @@ check worker_pool_shares_its_jobs prints_as_expected worker_pool --virtual
 check pipeline_passes_on prints_as_expected pipeline --virtual
 check polite_philosophers_eat prints_as_expected philosophers --polite
 check greedy_philosophers_are_told_of_their_deadlock philosophers_starve
+check heartbeat_beats_beside_the_work heart_beats_beside_the_work
+check heartbeat_refuses_a_wrong_option fails_with 2 '^usage: heartbeat' heartbeat --wrong
+check lookup_finds_names names_are_found
+check lookup_wants_a_name fails_with 2 '^usage: lookup' lookup
 check sleepers_all_wake many_sleep
 check sleepers_refuses_a_wrong_count fails_with 2 '^usage: sleepers' sleepers 0
 [ -n "$RUNNER$SAN" ] || check sleepers_tells_of_missing_memory out_of_memory
