@@ -74,7 +74,9 @@ BIDE_API int bide_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid);
  *         "udp" "udp4" "udp6"   listen every IPv4 address, every IPv6 address with "tcp6" and "udp6".
  *                               To listen, port 0 lets the kernel choose
  *     net "unix"                a path, or "@name" for Linux's abstract names
- * Host names other than localhost need a resolver and are refused for now: ENOTSUP. */
+ * Other host names are looked up, to dial, on a thread (bide_getaddrinfo() in bide/file.h): ENXIO there is no
+ * such name, or it has no address for this net; EHOSTUNREACH the resolver does not answer; ENOMEM.
+ * To listen they are refused: ENOTSUP. */
 
 /* Makes a socket and connects it; returns it, non-blocking and close-on-exec, to be closed with
  * bide_close(). With "tcp" TCP_NODELAY is set. With "udp" the address is the one that bide_send() sends
