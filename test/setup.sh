@@ -4,7 +4,7 @@
 # missing it does nothing, and needs no privilege.
 
 needed='g++ make binutils check pkg-config'
-tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck libboost-context-dev
+tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck spin libboost-context-dev
 	libhttp-parser-dev curl netcat-openbsd wrk libuv1-dev libev-dev'
 cross='qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
 
@@ -16,6 +16,7 @@ if ! have_dpkg; then
 		  for make check               libcheck, pkg-config, a C and a C++ compiler, binutils
 		  for make valgrind            valgrind with its development header
 		  for make lint                clang-tidy, cppcheck (optional)
+		  for the models in test/model spin (optional)
 		  for make check ARCH=aarch64  qemu-user (qemu-aarch64), a cross gcc and g++, and libcheck for arm64
 		  for make examples            llhttp or http-parser, for httpd (optional)
 		  for the example servers      curl, nc, wrk, which drive them in the tests (optional)
