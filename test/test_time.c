@@ -311,6 +311,7 @@ VIRTUAL_TEST(a_sleep_of_nothing_is_exactly_one_turn)
 	ck_assert_int_eq(one_turn[_i](), 0);
 	ck_assert_uint_eq(loop_current->ready.turn, turn + 1);
 	expect_notes("a b"); /* all that were ready, each once */
+	loop_current->budget = 1; /* calls that did not suspend came before: no second turn for that */
 	ck_assert_int_eq(one_turn[_i](), 0);
 	ck_assert_uint_eq(loop_current->ready.turn, turn + 2);
 	expect_notes("a b a b");

@@ -28,24 +28,22 @@ static CONTEXT_RETURNS_BY_JUMP int sleep_until(struct task *task, bide_time dead
 	return status ? fail_with(status) : 0;
 }
 
+/* A sleep of nothing is one turn, also where the budget of calls that do not block is used up. */
 int bide_sleep(bide_time delay)
 {
-	struct task *task = checkpoint();
-	if (!task)
-		return -1;
 	if (delay <= 0)
-		return yield(task);
-	return sleep_until(task, time_add(loop_now(task->loop), delay));
+		return bide_yield();
+	struct task *task = checkpoint();
+	return task ? sleep_until(task, time_add(loop_now(task->loop), delay)) : -1;
 }
 
 int bide_sleep_until(bide_time deadline)
 {
-	struct task *task = checkpoint();
-	if (!task)
-		return -1;
-	if (deadline <= loop_now(task->loop))
-		return yield(task);
-	return sleep_until(task, deadline);
+	struct task *task = task_current();
+	if (task && deadline <= loop_now(task->loop))
+		return bide_yield();
+	task = checkpoint();
+	return task ? sleep_until(task, deadline) : -1;
 }
 
 /* ---- callbacks --------------------------------------------------------------------------------- */
