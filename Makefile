@@ -15,9 +15,10 @@
 # Variables
 #   ARCH=aarch64       cross compile, and run under qemu-user where the host is another processor
 #   SAN=...            address,undefined or thread
+#   HOSTILE=1          made to give bugs a chance: src/base/hostile.h; SEED=n for another run of it
 #   CC= CXX= CFLAGS= LDFLAGS=   changing one of them rebuilds everything
 #   WERROR=1           warnings are errors
-#   O=dir              where the output goes; each ARCH and SAN has its own directory below build/
+#   O=dir              where the output goes; each ARCH, SAN and HOSTILE has its own directory below build/
 #   JOBS=n             test programs at a time; 1, since many of them look at the clock
 #   SCALE=n            how much slower than a plain native build the tests are expected to be
 #   V=1                print the commands
@@ -55,7 +56,7 @@ MEMCHECK   ?= valgrind -q --error-exitcode=99 --leak-check=full --child-silent-a
 
 comma := ,
 space := $() $()
-VARIANT := $(FOREIGN) $(SAN:%=san-$(subst $(comma),-,$(SAN))) $(VALGRIND:%=valgrind)
+VARIANT := $(FOREIGN) $(SAN:%=san-$(subst $(comma),-,$(SAN))) $(VALGRIND:%=valgrind) $(HOSTILE:%=hostile)
 O       ?= build$(addprefix /,$(subst $(space),-,$(strip $(VARIANT))))
 
 # ---- flags
@@ -73,7 +74,8 @@ BASE      = $(WARN) -D_GNU_SOURCE -Iinclude -pthread $(SANITIZE) $(CFLAGS)
 # read in every call, and a call of __tls_get_addr there would cost more than a switch does.
 CODEGEN  := -fPIC -fvisibility=hidden -ftls-model=initial-exec \
             $(call have,-fstack-clash-protection) $(ARCH_CFLAGS)
-INTERNAL := $(CODEGEN) -Isrc -Iarch -Iarch/$(ARCH) $(if $(VALGRIND),-DBIDE_VALGRIND)
+INTERNAL := $(CODEGEN) -Isrc -Iarch -Iarch/$(ARCH) $(if $(VALGRIND),-DBIDE_VALGRIND) \
+            $(if $(HOSTILE),-DBIDE_HOSTILE)
 LINK      = $(CODEGEN) -pthread $(SANITIZE) $(CFLAGS) $(LDFLAGS)
 
 # ---- files
@@ -204,9 +206,9 @@ $(O)/demo/demo: $(DEMO) $(LIBA)
 # Without -L: under it, a process that qemu 7.2 forks never ends. The foreign libraries are found where
 # `make setup` has put them.
 RUNNER ?= $(FOREIGN:%=qemu-% -cpu max$(comma)pauth-impdef=on)
-SCALE  ?= $(if $(VALGRIND),30,$(if $(RUNNER),10,$(if $(SAN),5,1)))
+SCALE  ?= $(if $(VALGRIND),30,$(if $(RUNNER),10,$(if $(SAN),5,$(if $(HOSTILE),3,1))))
 ENV     = ARCH='$(ARCH)' O='$(O)' CC='$(CC)' CXX='$(CXX)' NM='$(NM)' READELF='$(READELF)' \
-          SAN='$(SAN)' CFLAGS='$(CFLAGS)' RUNNER='$(RUNNER)' BIDE_TEST_SCALE='$(SCALE)' JOBS='$(JOBS)'
+          SAN='$(SAN)' HOSTILE='$(HOSTILE)' SEED='$(SEED)' CFLAGS='$(CFLAGS)' RUNNER='$(RUNNER)' BIDE_TEST_SCALE='$(SCALE)' JOBS='$(JOBS)'
 
 all: $(LIBA) $(LIBSO)
 

@@ -211,6 +211,7 @@ static void look(void)
 	clock_before = bide_now();
 	blocks_before = counting.blocks;
 	fds_before = count_fds();
+	undisturbed();
 	turn_before = loop_current->ready.turn;
 }
 

@@ -35,7 +35,7 @@ static void fresh(unsigned n)
 }
 
 /* semantics 150 */
-VIRTUAL_TEST(the_third_arrival_frees_all_and_each_has_its_place)
+ORDERED_TEST(the_third_arrival_frees_all_and_each_has_its_place)
 {
 	fresh(3);
 	for (int generation = 0; generation < 3; generation++) { /* it starts over */
@@ -57,7 +57,7 @@ VIRTUAL_TEST(a_barrier_for_one_holds_nobody_up)
 }
 
 /* In the same turn, and after it has returned. */
-VIRTUAL_TEST(a_canceled_waiter_does_not_count_as_arrived)
+ORDERED_TEST(a_canceled_waiter_does_not_count_as_arrived)
 {
 	bool has_returned = _i & 1;
 	fresh(3);
@@ -95,7 +95,7 @@ VIRTUAL_TEST(a_waiter_whose_time_is_over_does_not_count)
 	expect_notes("a:late c1 b0");
 }
 
-VIRTUAL_TEST(all_may_be_canceled_at_once_and_the_next_ones_start_over)
+ORDERED_TEST(all_may_be_canceled_at_once_and_the_next_ones_start_over)
 {
 	bide_task *tasks[9];
 	fresh(10);
@@ -130,7 +130,7 @@ VIRTUAL_TEST(one_that_was_freed_and_canceled_then_keeps_its_place)
 	expect_notes("a0 c1 b0");
 }
 
-VIRTUAL_TEST(after_an_abort_all_fail_until_it_is_initialized_anew)
+ORDERED_TEST(after_an_abort_all_fail_until_it_is_initialized_anew)
 {
 	fresh(3);
 	arrive("a");

@@ -122,7 +122,7 @@ VIRTUAL_TEST(a_buffer_takes_as_many_items_as_it_has_room_for)
 	drop_chan();
 }
 
-VIRTUAL_TEST(items_senders_and_receivers_are_served_in_order)
+ORDERED_TEST(items_senders_and_receivers_are_served_in_order)
 {
 	open_chan((size_t)_i);
 	static const char *names[] = { "a", "b", "c" };
@@ -222,7 +222,7 @@ VIRTUAL_TEST(the_try_forms_do_not_wait)
 
 /* ---- cancels: semantics 157; scenario G8 ------------------------------------------------------------------- */
 
-VIRTUAL_TEST(the_item_of_a_canceled_sender_is_never_seen)
+ORDERED_TEST(the_item_of_a_canceled_sender_is_never_seen)
 {
 	open_chan((size_t)_i);
 	if (_i)
@@ -250,7 +250,7 @@ VIRTUAL_TEST(an_item_that_was_taken_is_sent_though_the_sender_is_canceled_then)
 	drop_chan();
 }
 
-VIRTUAL_TEST(a_receiver_that_got_an_item_keeps_it_and_one_that_left_gets_none)
+ORDERED_TEST(a_receiver_that_got_an_item_keeps_it_and_one_that_left_gets_none)
 {
 	open_chan((size_t)_i);
 	bide_task *a = start_recv("a"), *b = start_recv("b");
@@ -328,7 +328,7 @@ VIRTUAL_TEST(a_deadline_ends_the_wait)
 
 /* ---- closing: semantics 154, 155; scenario G4 ------------------------------------------------------------------ */
 
-VIRTUAL_TEST(after_a_close_what_is_buffered_is_still_received)
+ORDERED_TEST(after_a_close_what_is_buffered_is_still_received)
 {
 	int item = 9;
 	open_chan(2);
@@ -352,7 +352,7 @@ VIRTUAL_TEST(after_a_close_what_is_buffered_is_still_received)
 	drop_chan();
 }
 
-VIRTUAL_TEST(a_close_wakes_receivers_and_one_that_was_promised_an_item_gets_it)
+ORDERED_TEST(a_close_wakes_receivers_and_one_that_was_promised_an_item_gets_it)
 {
 	open_chan((size_t)_i);
 	start_recv("a");
@@ -381,7 +381,7 @@ static void open_with_drop(size_t capacity)
 }
 
 /* semantics 155 */
-VIRTUAL_TEST(a_close_with_discard_drops_each_buffered_item_once)
+ORDERED_TEST(a_close_with_discard_drops_each_buffered_item_once)
 {
 	open_with_drop(3);
 	must(try_send(8) == 0 && try_recv() == 8); /* the items go over the buffer's end */
@@ -462,7 +462,7 @@ VIRTUAL_TEST(a_drop_may_call_the_channel)
 }
 
 /* A woken waiter does not look at the channel again: it may be gone. */
-VIRTUAL_TEST(a_waiter_that_was_served_or_canceled_outlives_the_channel)
+ORDERED_TEST(a_waiter_that_was_served_or_canceled_outlives_the_channel)
 {
 	open_chan(0);
 	start_recv("a");
@@ -596,13 +596,13 @@ static void *without_memory(void *arg)
 	open_chan(1); /* and now it works, and waiting takes no memory */
 	bide_task *sender = must_spawn(send_and_note, (void *)(intptr_t)2);
 	must(try_send(1) == 0);
-	must(bide_yield() == 0);
+	settle();
 	size_t blocks = counting.blocks, allocs = counting.allocs;
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_int_eq(try_recv(), 1);
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_int_eq(try_recv(), 2);
-	ck_assert_uint_eq(counting.blocks, blocks);
+	ck_assert_uint_le(counting.blocks, blocks);
 	ck_assert_uint_eq(counting.allocs, allocs);
 	must_join(sender);
 	drop_chan();

@@ -225,6 +225,7 @@ static void do_send(struct call *self, struct model *model)
 		forgive();
 		return;
 	}
+	undisturbed(); /* it is made at the moment at which the model makes it */
 	purge();
 	int expected = model_try_send(model, item);
 	if (expected != EAGAIN) {
@@ -246,6 +247,7 @@ static void do_recv(struct call *self, struct model *model)
 		forgive();
 		return;
 	}
+	undisturbed();
 	purge();
 	int expected = model_try_recv(model, &expected_item);
 	if (expected != EAGAIN) {
@@ -298,6 +300,7 @@ static void do_select(struct call *self)
 		forgive();
 		return;
 	}
+	undisturbed();
 	purge();
 	for (int i = 0; i < CASES; i++) {
 		of[i] = &models[below(CHANNELS)];

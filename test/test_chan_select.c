@@ -236,7 +236,7 @@ VIRTUAL_TEST(a_selector_with_both_ends_of_a_channel_does_not_serve_itself)
 
 /* ---- many -------------------------------------------------------------------------------------------------------------- */
 
-VIRTUAL_TEST(many_selectors_on_one_channel_are_served_in_order)
+ORDERED_TEST(many_selectors_on_one_channel_are_served_in_order)
 {
 	bide_task *tasks[5];
 	static char *names[] = { "p", "q", "r", "s", "t" };

@@ -63,7 +63,7 @@ static bide_task *spawn_waiters(bide_task *tasks[], const char *names)
 /* ---- signals -------------------------------------------------------------------------------------------- */
 
 /* semantics 148 */
-VIRTUAL_TEST(signal_wakes_the_n_longest_waiting_and_broadcast_all)
+ORDERED_TEST(signal_wakes_the_n_longest_waiting_and_broadcast_all)
 {
 	bide_task *tasks[5];
 	fresh();
@@ -99,7 +99,7 @@ VIRTUAL_TEST(a_signal_with_nobody_waiting_is_gone)
 	expect_notes("a:ok");
 }
 
-VIRTUAL_TEST(those_signaled_stand_in_the_mutexs_line_with_the_others)
+ORDERED_TEST(those_signaled_stand_in_the_mutexs_line_with_the_others)
 {
 	bide_task *tasks[2];
 	fresh();
@@ -128,7 +128,7 @@ static int make_broadcast(void)
 	return bide_cond_broadcast(&cond);
 }
 
-VIRTUAL_TEST(callbacks_may_signal)
+ORDERED_TEST(callbacks_may_signal)
 {
 	bide_task *tasks[3];
 	fresh();
@@ -139,7 +139,7 @@ VIRTUAL_TEST(callbacks_may_signal)
 	expect_notes("a:ok b:ok c:ok");
 }
 
-VIRTUAL_TEST(after_a_broadcast_the_condition_may_be_destroyed_and_freed)
+ORDERED_TEST(after_a_broadcast_the_condition_may_be_destroyed_and_freed)
 {
 	static bide_cond *own;
 	bide_task *tasks[3];
@@ -162,7 +162,7 @@ VIRTUAL_TEST(after_a_broadcast_the_condition_may_be_destroyed_and_freed)
 /* ---- cancels: scenario E4 ------------------------------------------------------------------------------------ */
 
 /* Signal and cancel in one turn, in both orders, with the mutex free and held. */
-VIRTUAL_TEST(a_signal_is_taken_or_goes_to_the_next)
+ORDERED_TEST(a_signal_is_taken_or_goes_to_the_next)
 {
 	bide_task *tasks[2];
 	bool signal_first = _i & 1, is_held = _i & 2;
@@ -226,7 +226,7 @@ VIRTUAL_TEST(a_waiter_whose_time_is_over_holds_the_mutex_too)
 {
 	fresh();
 	must_spawn(wait_for_a_second, "a");
-	must(bide_yield() == 0);
+	settle();
 	lock();
 	pass(3 * BIDE_SEC);
 	unlock();
@@ -246,7 +246,7 @@ VIRTUAL_TEST(a_waiter_that_wants_the_mutex_back_keeps_its_place_whatever_else_co
 {
 	fresh();
 	bide_task *task = must_spawn(wait_for_a_second, "a");
-	must(bide_yield() == 0);
+	settle();
 	lock();
 	pass(2 * BIDE_SEC);
 	must_spawn(lock_and_note, "b");
@@ -263,7 +263,7 @@ VIRTUAL_TEST(a_signal_that_came_in_time_counts_though_the_mutex_comes_late)
 {
 	fresh();
 	must_spawn(wait_for_a_second, "a");
-	must(bide_yield() == 0);
+	settle();
 	lock();
 	must(bide_cond_signal(&cond, 1) == 0);
 	pass(3 * BIDE_SEC);
@@ -308,7 +308,7 @@ static void *let_the_owner_die(void *arg)
 	bool by_signal = *(int *)arg & 1, dies_first = *(int *)arg & 2;
 	spawn_waiters(tasks, "a");
 	bide_task *owner = must_spawn(lock_and_end, dies_first ? NULL : "sleeps");
-	must(bide_yield() == 0);
+	settle();
 	if (by_signal)
 		must(bide_cond_signal(&cond, 1) == 0);
 	else

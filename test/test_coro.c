@@ -234,7 +234,7 @@ static void *count_seconds(void *arg)
 	return arg;
 }
 
-VIRTUAL_TEST(a_suspending_call_parks_the_whole_tower_and_others_run)
+ORDERED_TEST(a_suspending_call_parks_the_whole_tower_and_others_run)
 {
 	bide_task *a = must_spawn(drive, "a"), *b = must_spawn(drive, "b"), *c = must_spawn(count_seconds, NULL);
 	must_end_well(a);

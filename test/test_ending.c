@@ -251,7 +251,7 @@ static void *keep_a_value(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(each_task_has_values_of_its_own)
+ORDERED_TEST(each_task_has_values_of_its_own)
 {
 	bide_task *a = must_spawn(keep_a_value, "a"), *b = must_spawn(keep_a_value, "b");
 	must_end_well(a);
@@ -269,7 +269,7 @@ static void *look_at_the_inherited(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(an_inherited_value_is_not_dropped_by_the_child_unless_it_set_its_own)
+ORDERED_TEST(an_inherited_value_is_not_dropped_by_the_child_unless_it_set_its_own)
 {
 	set(&inherited, "from above");
 	set(&dropping, "private");

@@ -24,7 +24,7 @@ static void fresh(void)
 }
 
 /* semantics 149 */
-VIRTUAL_TEST(who_waits_when_it_is_set_wakes_also_if_it_is_cleared_in_the_same_turn)
+ORDERED_TEST(who_waits_when_it_is_set_wakes_also_if_it_is_cleared_in_the_same_turn)
 {
 	fresh();
 	bide_task *first = must_spawn(wait_and_note, "a");
@@ -49,6 +49,7 @@ VIRTUAL_TEST(an_event_that_is_set_stays_set_until_it_is_cleared)
 	ck_assert(!bide_event_is_set(&event));
 	ck_assert_int_eq(bide_event_set(&event), 0);
 	ck_assert_int_eq(bide_event_set(&event), 0);
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(bide_event_wait(&event), 0);
@@ -64,7 +65,7 @@ VIRTUAL_TEST(an_event_that_is_set_stays_set_until_it_is_cleared)
 	expect_notes("a");
 }
 
-VIRTUAL_TEST(a_waiter_that_is_canceled_before_it_is_set_is_out)
+ORDERED_TEST(a_waiter_that_is_canceled_before_it_is_set_is_out)
 {
 	fresh();
 	bide_task *first = must_spawn(wait_and_note, "a");
@@ -114,7 +115,7 @@ VIRTUAL_TEST(misuse_fails_and_changes_nothing)
 	ck_assert(!bide_event_is_set(&event)); /* all zero */
 }
 
-VIRTUAL_TEST(once_set_it_may_be_destroyed_before_its_waiters_run)
+ORDERED_TEST(once_set_it_may_be_destroyed_before_its_waiters_run)
 {
 	fresh();
 	must_spawn(wait_and_note, "a");

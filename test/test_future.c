@@ -166,7 +166,7 @@ VIRTUAL_TEST(a_callback_added_by_a_callback_runs_one_turn_later_once)
 }
 
 /* semantics 102 */
-VIRTUAL_TEST(waiters_and_callbacks_share_one_line)
+ORDERED_TEST(waiters_and_callbacks_share_one_line)
 {
 	bide_future future = { { 0 } };
 	struct waiter a, b, c;
@@ -252,6 +252,7 @@ VIRTUAL_TEST(a_future_that_is_done_is_awaited_without_parking)
 	bide_future future = { { 0 } };
 	bide_result result;
 	ck_assert_int_eq(bide_future_set(&future, "v"), 0);
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	must_spawn(nothing, NULL);
 	ck_assert_int_eq(bide_await(&future, &result), 0);
@@ -311,7 +312,7 @@ VIRTUAL_TEST(a_deadline_that_came_first_leaves_the_result_in_the_future)
 }
 
 /* The future's owner may destroy it right after the set: the waiter has its result. */
-VIRTUAL_TEST(a_waiter_has_its_result_though_the_future_is_destroyed_in_the_same_turn)
+ORDERED_TEST(a_waiter_has_its_result_though_the_future_is_destroyed_in_the_same_turn)
 {
 	bide_future *future = calloc(1, sizeof *future);
 	struct waiter a, b;
@@ -337,7 +338,7 @@ static void *destroy_shared(void *arg)
 	return arg;
 }
 
-VIRTUAL_TEST(a_future_is_looked_at_after_others_have_run_not_before)
+ORDERED_TEST(a_future_is_looked_at_after_others_have_run_not_before)
 {
 	bide_future future = { { 0 } }, done = { { 0 } };
 	bide_result result = { NULL, -1 };
@@ -352,7 +353,7 @@ VIRTUAL_TEST(a_future_is_looked_at_after_others_have_run_not_before)
 /* ---- destruction ---------------------------------------------------------------------------------------- */
 
 /* semantics 105 */
-VIRTUAL_TEST(a_destroyed_future_forgets_its_callbacks_and_wakes_its_waiters)
+ORDERED_TEST(a_destroyed_future_forgets_its_callbacks_and_wakes_its_waiters)
 {
 	bide_future future = { { 0 } };
 	struct waiter a, b;
@@ -737,7 +738,7 @@ VIRTUAL_TEST(waiters_canceled_at_random_leave_the_others_their_result)
 		got = canceled = 0;
 		for (int i = 0; i < 20; i++)
 			tasks[i] = must_spawn(await_and_count, &future);
-		must(bide_yield() == 0);
+		settle();
 		for (int i = 0; i < 20; i++)
 			if (random_below(&random, 2) && ++canceled_before)
 				must(bide_cancel(tasks[i], NULL) == 0);

@@ -250,6 +250,7 @@ VIRTUAL_TEST(another_one_may_join_what_is_gathered)
 static void *gather_or_join_main(void *arg)
 {
 	bide_task *main_task[] = { arg };
+	settle(); /* main waits for us */
 	ck_fails(bide_gather(main_task, 1, NULL, 0), EDEADLK);
 	ck_fails(bide_wait_for(arg, 1, NULL), EDEADLK);
 	return NULL;

@@ -439,7 +439,7 @@ VIRTUAL_TEST(attributes_are_obeyed)
 
 /* ---- the limit: semantics 132 --------------------------------------------------------------------------- */
 
-VIRTUAL_TEST(at_the_limit_a_spawn_waits_for_room)
+ORDERED_TEST(at_the_limit_a_spawn_waits_for_room)
 {
 	bide_group group;
 	enter(&group, 2, 0);
@@ -490,7 +490,7 @@ VIRTUAL_TEST(a_canceled_spawner_passes_its_room_on)
 }
 
 /* Room was given and the cancel came too late: the child is spawned, the cancel stays. */
-VIRTUAL_TEST(room_that_a_spawner_could_not_use_goes_to_the_next)
+ORDERED_TEST(room_that_a_spawner_could_not_use_goes_to_the_next)
 {
 	bide_group group;
 	enter(&group, 1, 0);
@@ -512,7 +512,7 @@ static void *cancel_it(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(room_that_was_given_before_the_cancel_is_used)
+ORDERED_TEST(room_that_was_given_before_the_cancel_is_used)
 {
 	bide_group group;
 	enter(&group, 1, 0);
@@ -530,7 +530,7 @@ VIRTUAL_TEST(room_that_was_given_before_the_cancel_is_used)
 }
 
 /* One spawner in line, or two, and one that comes when room was made and not yet used. */
-VIRTUAL_TEST(room_that_was_given_is_not_taken_by_who_comes_later)
+ORDERED_TEST(room_that_was_given_is_not_taken_by_who_comes_later)
 {
 	bide_group group;
 	enter(&group, 1, 0);
@@ -549,7 +549,7 @@ VIRTUAL_TEST(room_that_was_given_is_not_taken_by_who_comes_later)
 	nobody_is_left();
 }
 
-VIRTUAL_TEST(spawners_that_wait_are_let_in_before_the_group_is_left_or_told_of_its_cancel)
+ORDERED_TEST(spawners_that_wait_are_let_in_before_the_group_is_left_or_told_of_its_cancel)
 {
 	bide_group group;
 	enter(&group, 1, 0);
@@ -623,6 +623,7 @@ VIRTUAL_TEST(start_returns_when_the_child_says_so_or_has_ended)
 		bide_task *task = bide_group_start(&group, start_somehow, &_i, NULL, &started);
 		ck_assert_ptr_nonnull(task);
 		ck_assert_str_eq(started, "value");
+		settle();
 		ck_assert_int_eq(bide_task_state(task), BIDE_TASK_SUSPENDED);
 	} else {
 		ck_fails_null(bide_group_start(&group, start_somehow, &_i, NULL, &started), errs[_i]);
@@ -675,7 +676,7 @@ static void *start_one_that_does_not(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(a_cancel_that_came_with_the_room_ends_the_wait_for_the_handshake)
+ORDERED_TEST(a_cancel_that_came_with_the_room_ends_the_wait_for_the_handshake)
 {
 	bide_group group;
 	enter(&group, 1, 0);
@@ -700,7 +701,7 @@ VIRTUAL_TEST(nobody_waits_for_started)
 
 /* ---- as completed: semantics 118 ------------------------------------------------------------------------ */
 
-VIRTUAL_TEST(children_are_told_of_once_each_in_the_order_in_which_they_ended)
+ORDERED_TEST(children_are_told_of_once_each_in_the_order_in_which_they_ended)
 {
 	static struct child_of_test children[] = { { "3", 30 * MS, 0, 0 }, { "1", 10 * MS, 0, 0 }, { "2", 20 * MS, EIO, 0 },
 		{ "2b", 20 * MS, 0, 0 }, { "0", 0, 0, 0 } };

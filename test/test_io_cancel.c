@@ -78,10 +78,9 @@ static void *parked(void *arg)
 		int fds[2];
 		kind->make(fds);
 		bool writes = i >= 3;
-		size_t filled = writes ? fill(fds[1]) : 0;
+		size_t filled = 0;
 		struct io io = { .fd = fds[writes], .events = POLLIN, .data = "x", .size = 1 };
-		bide_task *task = io_start(bodies[i], &io);
-		turns(2);
+		bide_task *task = io_start_parked(bodies[i], &io, writes ? &filled : NULL);
 		must(io.count == -2);
 		must(bide_cancel(task, NULL) == 0);
 		/* It is gone from the line before it runs. */

@@ -29,16 +29,11 @@ static void gather_crowd(struct crowd *crowd, int fd, bool has_writers)
 {
 	static bide_fn *const bodies[] = { io_read, io_read, io_wait, io_write, io_write, io_wait };
 	crowd->count = has_writers ? 6 : 3;
-	for (int i = 0; i < crowd->count; i++)
-		do { /* a TCP socket that was full may still take a byte a moment later: then once more */
-			if (has_writers && bodies[i] == io_write)
-				fill(fd);
-			crowd->io[i] = (struct io){ .fd = fd, .events = i < 3 ? POLLIN : POLLPRI, .data = "x", .size = 1 };
-			crowd->tasks[i] = io_start(bodies[i], &crowd->io[i]);
-			turns(2);
-			if (crowd->io[i].count == 1)
-				must_join(crowd->tasks[i]);
-		} while (crowd->io[i].count == 1);
+	for (int i = 0; i < crowd->count; i++) {
+		size_t filled = 0;
+		crowd->io[i] = (struct io){ .fd = fd, .events = i < 3 ? POLLIN : POLLPRI, .data = "x", .size = 1 };
+		crowd->tasks[i] = io_start_parked(bodies[i], &crowd->io[i], bodies[i] == io_write ? &filled : NULL);
+	}
 	for (int i = 0; i < crowd->count; i++)
 		must(crowd->io[i].count == -2);
 }
@@ -72,7 +67,7 @@ static void *close_wakes(void *arg)
 /* Statement 165: within one turn. */
 START_TEST(close_wakes_everybody_who_waits_with_ebadf)
 {
-	run_real(close_wakes, (void *)&fd_kinds[_i]);
+	run_real_in_order(close_wakes, (void *)&fd_kinds[_i]);
 }
 END_TEST
 
@@ -329,7 +324,7 @@ static void *injected(void *arg)
 /* "After EINTR and EIO too the descriptor is closed." */
 START_TEST(an_error_of_close_comes_through_and_the_descriptor_is_closed)
 {
-	run_real(injected, NULL);
+	run_real_in_order(injected, NULL);
 }
 END_TEST
 
@@ -387,7 +382,7 @@ static void *forget(void *arg)
 
 START_TEST(forget_wakes_the_waiters_and_leaves_the_descriptor_to_others)
 {
-	run_real(forget, (void *)&fd_kinds[_i]);
+	run_real_in_order(forget, (void *)&fd_kinds[_i]);
 }
 END_TEST
 
@@ -408,7 +403,7 @@ START_TEST(waiters_left_at_the_end_of_a_run_are_canceled)
 		int fds[2];
 		make_tcp(fds);
 		crowd.io[0].fd = fds[0];
-		run_real(leave_waiters, &crowd);
+		run_real_in_order(leave_waiters, &crowd);
 		for (int i = 0; i < crowd.count; i++)
 			ck_assert(crowd.io[i].count == -1 && crowd.io[i].err == ECANCELED);
 		ck_assert(is_open(fds[0]));

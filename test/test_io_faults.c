@@ -90,7 +90,7 @@ static bool run_ends(struct session *session, struct end *server, struct end *cl
 	bide_task *tasks[2] = { bide_spawn(echoes, server), NULL };
 	if (tasks[0])
 		tasks[1] = bide_spawn(asks, client);
-	else
+	if (!tasks[0] || !tasks[1])
 		told(session, errno);
 	if (!tasks[0])
 		close_end(server); /* scenario F19 */

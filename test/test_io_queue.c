@@ -15,8 +15,9 @@
 static void look_now(void)
 {
 	struct poller_event events[POLLER_BATCH];
-	int count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0);
-	descriptors_fire(loop_current, events, count);
+	int count;
+	while ((count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0)) > 0)
+		descriptors_fire(loop_current, events, count);
 }
 
 static void must_wait(const struct io *io)
@@ -559,7 +560,7 @@ static void *observers_first(void *arg)
 START_TEST(observers_and_a_reader_are_woken_together)
 {
 	counted.modify_is_mute = true;
-	run_real(observers_first, (void *)&fd_kinds[_i]);
+	run_real_in_order(observers_first, (void *)&fd_kinds[_i]);
 }
 END_TEST
 
@@ -590,7 +591,7 @@ static void *reader_first(void *arg)
 START_TEST(an_observer_sees_only_what_the_readers_leave)
 {
 	counted.modify_is_mute = true;
-	run_real(reader_first, (void *)&fd_kinds[_i]);
+	run_real_in_order(reader_first, (void *)&fd_kinds[_i]);
 }
 END_TEST
 

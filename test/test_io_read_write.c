@@ -42,6 +42,7 @@ static void *no_wait(void *arg)
 	must_write(fds[1], "data", 4);
 	struct pollfd poll_fd = { .fd = fds[0], .events = POLLIN };
 	must(poll(&poll_fd, 1, 10000) == 1);
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	int epoll = counted.epoll_ctl + counted.epoll_wait;
 	must(bide_read(fds[0], buf, sizeof buf) == 4 && memcmp(buf, "data", 4) == 0);
@@ -739,6 +740,7 @@ static void *zero_sizes(void *arg)
 	int fds[2];
 	char buf[4];
 	kind->make(fds);
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	must(bide_read(fds[0], buf, 0) == 0);   /* also with nothing to read */
 	must(bide_read(fds[0], NULL, 0) == 0);

@@ -35,8 +35,9 @@ VIRTUAL_TEST(join_gives_the_very_pointer_that_was_returned)
 VIRTUAL_TEST(join_of_a_finished_task_does_not_suspend)
 {
 	bide_task *task = must_spawn(nothing, "x");
-	must(bide_yield() == 0);
+	settle();
 	must_spawn(nothing, NULL); /* somebody who could run */
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	ck_assert_str_eq(must_end_well(task), "x");
 	ck_assert_uint_eq(loop_current->ready.turn, turn);
@@ -73,7 +74,7 @@ static void *join_and_note(void *arg)
 }
 
 /* semantics 22; scenario C11 */
-VIRTUAL_TEST(several_joiners_get_the_same_outcome_in_the_order_they_came)
+ORDERED_TEST(several_joiners_get_the_same_outcome_in_the_order_they_came)
 {
 	static struct joiner joiners[3] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
 	bide_task *task = must_spawn(_i ? fail_with_eio : value_after_a_second, "v");
@@ -175,7 +176,7 @@ static void *join_the_next(void *arg)
 	return "joined";
 }
 
-VIRTUAL_TEST(the_join_that_closes_a_circle_fails_and_the_others_go_on)
+ORDERED_TEST(the_join_that_closes_a_circle_fails_and_the_others_go_on)
 {
 	static int numbers[RING];
 	char expected[256] = "";
@@ -210,6 +211,7 @@ VIRTUAL_TEST(a_long_chain_of_joins_is_no_circle)
 
 static void *join_main(void *arg)
 {
+	settle();
 	ck_fails(bide_join(arg, NULL), EDEADLK);
 	return "refused";
 }
@@ -234,7 +236,7 @@ static void *main_that_is_joined(void *arg)
 {
 	main_task = bide_self();
 	must_spawn(join_main_well, NULL);
-	must(bide_yield() == 0);
+	settle();
 	return arg;
 }
 
@@ -380,7 +382,7 @@ static void *leave_a_pattern(void *arg)
 	return arg;
 }
 
-VIRTUAL_TEST(a_hundred_thousand_are_spawned_and_joined_on_few_stacks)
+ORDERED_TEST(a_hundred_thousand_are_spawned_and_joined_on_few_stacks)
 {
 	uintptr_t count = (uintptr_t)suite_scaled_down(100000, 5000);
 	const char *lowest = NULL, *highest = NULL;

@@ -62,7 +62,7 @@ static void *lock_for_a_second(void *arg)
 
 /* ---- order ------------------------------------------------------------------------------------------- */
 
-VIRTUAL_TEST(who_comes_first_is_served_first)
+ORDERED_TEST(who_comes_first_is_served_first)
 {
 	fresh();
 	lock();
@@ -123,7 +123,7 @@ static void *lock_and_tell(void *arg)
 }
 
 /* scenario G1: with random cancels, before and between the hand-overs */
-VIRTUAL_TEST(the_order_of_waking_is_the_order_of_waiting)
+ORDERED_TEST(the_order_of_waking_is_the_order_of_waiting)
 {
 	static bide_task *tasks[CROWD];
 	bool canceled[CROWD] = { false };
@@ -188,7 +188,7 @@ VIRTUAL_TEST(a_hundred_thousand_waiters_unlock_in_a_chain_without_nesting)
 /* ---- cancels ------------------------------------------------------------------------------------------- */
 
 /* semantics 136; scenario E2 */
-VIRTUAL_TEST(a_waiter_that_is_canceled_leaves_and_the_next_one_gets_the_lock)
+ORDERED_TEST(a_waiter_that_is_canceled_leaves_and_the_next_one_gets_the_lock)
 {
 	fresh();
 	lock();
@@ -253,11 +253,11 @@ static void *lock_within_half_a_second(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(a_deadline_ends_the_wait_and_the_line_moves_up)
+ORDERED_TEST(a_deadline_ends_the_wait_and_the_line_moves_up)
 {
 	fresh();
 	bide_task *holder = must_spawn(lock_for_a_second, NULL);
-	must(bide_yield() == 0);
+	settle();
 	must_spawn(lock_within_half_a_second, "a");
 	must_spawn(lock_note_unlock, "b");
 	must_end_well(holder);
@@ -297,7 +297,7 @@ static void *let_an_owner_die(void *arg)
 	int way = *(int *)arg % WAYS;
 	bool has_waiters = *(int *)arg >= WAYS;
 	bide_task *owner = spawn_named("owner", end_holding, &way);
-	must(bide_yield() == 0);
+	settle();
 	if (has_waiters) {
 		must_spawn(inherit, "heir");
 		must_spawn(lock_note_unlock, "next"); /* told once: all is well for the one behind */
@@ -353,7 +353,7 @@ static void *let_an_owner_of_two_die(void *arg)
 {
 	memset(two, 0, sizeof two);
 	must_spawn(end_holding_two, NULL);
-	must(bide_yield() == 0);
+	settle();
 	bide_task *heirs[2] = { must_spawn(inherit_one, &two[1]), must_spawn(inherit_one, &two[0]) };
 	must_end_well(heirs[0]);
 	must_end_well(heirs[1]);
@@ -441,7 +441,7 @@ static void *main_that_ends_holding(void *arg)
 {
 	lock();
 	must_spawn(inherit_one, &mutex);
-	must(bide_yield() == 0);
+	settle();
 	return arg;
 }
 

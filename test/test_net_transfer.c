@@ -43,6 +43,7 @@ static void *dont_wait(void *arg)
 	int fds[2];
 	char buf[8];
 	kind->make(fds);
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	for (int i = 0; i < 5; i++)
 		ck_fails(bide_recv(fds[0], buf, 8, MSG_DONTWAIT), EAGAIN); /* each time, not only the first */

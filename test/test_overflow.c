@@ -92,6 +92,8 @@ END_TEST
 START_TEST(a_frame_that_steps_over_the_guard_is_named_if_it_faults_at_all)
 {
 	struct victim victim = { .body = overflowing, .frames = with_one_huge_frame, .parked = 3 };
+	if (suite_is_hostile())
+		return; /* each stack is a slab of its own there: below its guard lies nothing of the pool */
 	struct death death = death_by(die, &victim);
 	check_line(&death, "task 5 \"the victim\"", "bide_task_attr.stack_size");
 }

@@ -37,7 +37,7 @@ START_TEST(the_virtual_clock_looks_by_count_alone)
 {
 	begin(true);
 	for (int i = 0; i < 20; i++) {
-		ck_assert_int_eq(switches_to_look(i * BIDE_USEC * 50, i % 2), LOOK_SWITCHES / 8);
+		ck_assert_int_eq(switches_to_look(i * BIDE_USEC * 50, i % 2), LOOK_SWITCHES_VIRTUAL);
 		ck_assert(pace_is_look_due(&pace));
 		pace_looked(&pace, clock_monotonic());
 		ck_assert(!pace_is_look_due(&pace));
@@ -89,7 +89,8 @@ START_TEST(who_begins_to_wait_is_expected_at_once)
 		switches_to_look(0, false);
 		pace_looked(&pace, clock_monotonic());
 	}
-	ck_assert_uint_gt(pace.check_at, pace.switches + CHECK_SWITCHES);
+	if (!suite_is_hostile()) /* where each switch brings a look */
+		ck_assert_uint_gt(pace.check_at, pace.switches + CHECK_SWITCHES);
 	pace_expect(&pace);
 	ck_assert_int_le(switches_to_look(2 * LOOK_NS, true), CHECK_SWITCHES);
 	pace_looked(&pace, clock_monotonic());
@@ -102,7 +103,7 @@ START_TEST(a_look_or_a_check_can_be_demanded)
 	begin(_i);
 	pace_check_now(&pace);
 	ck_assert(!pace_goes_on(&pace));
-	ck_assert(!pace_is_look_due(&pace));
+	ck_assert(!pace_is_look_due(&pace) || suite_is_hostile());
 	pace_look_now(&pace);
 	ck_assert(!pace_goes_on(&pace) && pace_is_due(&pace, false));
 }

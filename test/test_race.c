@@ -70,7 +70,7 @@ VIRTUAL_TEST(a_failure_starts_the_next_before_the_stagger_is_over)
 	expect_notes("a@0 a!5 b@5 c@25 c=75 bx75");
 }
 
-VIRTUAL_TEST(the_next_one_starts_after_the_stagger)
+ORDERED_TEST(the_next_one_starts_after_the_stagger)
 {
 	bide_result winner = { NULL, -1 };
 	runners[0] = (struct runner){ .name = "a", .delay = 70 * MS };
@@ -92,7 +92,7 @@ VIRTUAL_TEST(only_the_failure_of_the_latest_starts_the_next)
 	expect_notes("a@0 b@20 a!25 b!35 c@35 c=40");
 }
 
-VIRTUAL_TEST(without_a_stagger_all_start_at_once)
+ORDERED_TEST(without_a_stagger_all_start_at_once)
 {
 	runners[0] = (struct runner){ .name = "a", .delay = 30 * MS };
 	runners[1] = (struct runner){ .name = "b", .delay = 10 * MS };
@@ -199,7 +199,7 @@ VIRTUAL_TEST(entered_with_a_cancel_pending_it_starts_nobody)
 	expect_notes("");
 }
 
-VIRTUAL_TEST(a_deadline_ends_the_race)
+ORDERED_TEST(a_deadline_ends_the_race)
 {
 	bide_scope scope;
 	runners[0] = (struct runner){ .name = "a", .delay = BIDE_SEC };
@@ -216,7 +216,7 @@ static void *take_null(void *arg)
 	return "null";
 }
 
-VIRTUAL_TEST(arguments_may_be_left_out)
+ORDERED_TEST(arguments_may_be_left_out)
 {
 	bide_fn *const two[] = { take_null, take_null };
 	bide_result winner;

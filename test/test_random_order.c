@@ -274,6 +274,7 @@ static void *five_tasks_and_callbacks(void *arg)
 			must(bide_call_soon(note_arg, i == 1 ? "1" : "2") == 0);
 	}
 	note("spawned"); /* the line after a spawn comes first, whatever the order */
+	undisturbed();
 	settle();
 	return arg;
 }

@@ -75,7 +75,7 @@ static const struct {
 	    "w@0 x@2 r@4 s@4 y@5" },
 };
 
-VIRTUAL_TEST(readers_go_together_writers_alone_and_neither_starves)
+ORDERED_TEST(readers_go_together_writers_alone_and_neither_starves)
 {
 	bide_task *tasks[6];
 	int count = 0;

@@ -97,6 +97,7 @@ VIRTUAL_TEST(a_moment_fires_when_it_has_come)
 	ck_assert(bide_now() == 10 * MS);
 	ck_assert_uint_eq(loop_current->timers.heap.count, 0);
 	ck_assert_int_eq(cases[2].err, 0);
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	ck_assert_int_eq(bide_select(cases + 2, 2, 0), 0); /* it has passed */
 	ck_assert_uint_eq(loop_current->ready.turn, turn);
@@ -295,6 +296,7 @@ VIRTUAL_TEST(a_try_does_not_wait)
 	int fds[2];
 	open_pair(fds);
 	bide_case cases[] = { future_case(&a), time_case(MS), fd_case(fds[0], POLLIN) };
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	ck_fails(bide_select(cases, 3, BIDE_TRY), EAGAIN);
 	ck_fails(bide_select(NULL, 0, BIDE_TRY), EAGAIN);

@@ -82,7 +82,7 @@ VIRTUAL_TEST(a_big_request_at_the_head_is_not_overtaken_by_small_ones)
 	ck_assert_int_eq(bide_sem_value(&sem), 0);
 }
 
-VIRTUAL_TEST(one_release_serves_as_many_as_it_can)
+ORDERED_TEST(one_release_serves_as_many_as_it_can)
 {
 	fresh(0, 0);
 	ask(&a1);
@@ -99,7 +99,7 @@ VIRTUAL_TEST(one_release_serves_as_many_as_it_can)
 }
 
 /* The head of the line leaves: those it held up move up, without a further release. */
-VIRTUAL_TEST(when_a_big_request_leaves_the_small_ones_move_up)
+ORDERED_TEST(when_a_big_request_leaves_the_small_ones_move_up)
 {
 	fresh(2, 0);
 	bide_task *head = ask(_i == 0 ? &big : &big_for_a_second);
@@ -137,7 +137,7 @@ static void *acquire_after_the_thief(void *arg)
 }
 
 /* semantics 139 */
-VIRTUAL_TEST(nobody_takes_what_was_given_to_a_waiter_that_has_not_run_yet)
+ORDERED_TEST(nobody_takes_what_was_given_to_a_waiter_that_has_not_run_yet)
 {
 	fresh(0, 1);
 	a_thief_ran = false;
@@ -165,7 +165,7 @@ static void *acquire_and_tell(void *arg)
 }
 
 /* scenario G1 */
-VIRTUAL_TEST(the_order_of_waking_is_the_order_of_waiting)
+ORDERED_TEST(the_order_of_waking_is_the_order_of_waiting)
 {
 	static bide_task *tasks[CROWD];
 	bool canceled[CROWD] = { false };
@@ -223,7 +223,7 @@ VIRTUAL_TEST(two_permits_and_five_jobs_of_a_second)
 /* ---- cancels ----------------------------------------------------------------------------------------------------- */
 
 /* semantics 140, 141; scenario E2 */
-VIRTUAL_TEST(a_permit_goes_to_the_canceled_waiter_or_to_the_next_never_to_nobody)
+ORDERED_TEST(a_permit_goes_to_the_canceled_waiter_or_to_the_next_never_to_nobody)
 {
 	fresh(0, 0);
 	bide_task *first = ask(&a1);
@@ -389,7 +389,7 @@ VIRTUAL_TEST(misuse_fails_and_changes_nothing)
 }
 
 /* One that was served does not look at the semaphore again. */
-VIRTUAL_TEST(a_semaphore_may_be_destroyed_when_its_waiters_have_been_served)
+ORDERED_TEST(a_semaphore_may_be_destroyed_when_its_waiters_have_been_served)
 {
 	fresh(0, 0);
 	bide_task *a = ask(&a1), *b = ask(&b1);

@@ -19,12 +19,18 @@ static struct memory memory;
 static struct stack_pool pool;
 static size_t page;
 
+/* The pool at its usual work, in the hostile build too. */
+static const struct stack_options as_always = {
+	.warm_limit = (size_t)16 << 20, .spare_size = (size_t)256 << 20, .spare_slabs = 2, .slab_stacks = 64
+};
+
 static void begin(void)
 {
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	counting_init(&counting, true);
 	memory = (struct memory){ counting.allocator.alloc, counting.allocator.free, &counting };
 	stack_pool_init(&pool, &memory, NULL);
+	pool.options = as_always;
 }
 
 static void begin_with_hooks(void)
@@ -32,6 +38,7 @@ static void begin_with_hooks(void)
 	begin();
 	stack_pool_init(&pool, &memory, &(struct stack_hooks){ counting.allocator.stack_alloc,
 	    counting.allocator.stack_free, &counting });
+	pool.options = as_always;
 }
 
 static void end(void)

@@ -156,7 +156,7 @@ START_TEST(hooks_get_back_what_they_gave)
 {
 	struct counting counting;
 	bide_config config = BIDE_CONFIG_INIT;
-	int count = suite_scaled_down(10000, 1000);
+	int count = suite_scaled_down(10000, 1000) / 20 * 20;
 	counting_init(&counting, true);
 	config.allocator = &counting.allocator;
 	ck_assert_int_eq(bide_run(many_main, &count, &config, NULL), 0);

@@ -175,7 +175,7 @@ REAL_TEST(bursts_may_follow_each_other)
 		if (i > 0)
 			ck_assert_uint_eq(now.stack_bytes, mapped);
 		mapped = now.stack_bytes;
-		ck_assert_uint_gt(now.stacks_warm, 0);
+		ck_assert(now.stacks_warm > 0 || suite_is_hostile());
 	}
 }
 
@@ -623,8 +623,8 @@ REAL_TEST(figures_tell_what_there_is)
 	ck_assert_uint_ge(full.stack_bytes, (COUNT + 1) * 64 * KIB);
 	ck_assert_uint_eq(full.stacks_unguarded, 0);
 	ck_assert_uint_gt(full.mapping_limit, 1000);
-	if (full.stack_guard == BIDE_GUARD_ADVICE)
-		ck_assert_uint_le(full.stack_mappings, full.stack_bytes / (2 * 1024 * KIB));
+	if (full.stack_guard == BIDE_GUARD_ADVICE) /* in the hostile build each stack is mapped alone */
+		ck_assert_uint_le(full.stack_mappings, suite_is_hostile() ? COUNT + 1 : full.stack_bytes / (2 * 1024 * KIB));
 	else
 		ck_assert_uint_ge(full.stack_mappings, 2 * COUNT);
 	if (suite_is_native()) {
@@ -636,6 +636,10 @@ REAL_TEST(figures_tell_what_there_is)
 	join_all(tasks, COUNT);
 	bide_stats after = stats();
 	ck_assert_uint_eq(after.stacks_in_use, 1);
+	if (suite_is_hostile()) {
+		ck_assert_uint_eq(after.stacks_warm + after.stacks_cold, 0);
+		return;
+	}
 	ck_assert_uint_ge(after.stacks_warm, 100);
 	ck_assert_uint_eq(after.stacks_warm + after.stacks_cold + 1, full.stacks_cold + full.stacks_warm + COUNT + 1);
 }

@@ -359,6 +359,7 @@ static void event_step(int who)
 		holds(bide_event_clear(&event) == 0);
 		break;
 	default: {
+		undisturbed();
 		uint64_t turn = loop_current->ready.turn;
 		if (bide_event_wait(&event) < 0)
 			forgive();

@@ -31,7 +31,7 @@ static bide_task *spawn_with(bide_fn *fn, void *arg, unsigned flags)
 /* ---- order ------------------------------------------------------------------------------------------- */
 
 /* semantics 1, 2 */
-VIRTUAL_TEST(children_run_in_the_next_turn_in_the_order_of_their_spawning)
+ORDERED_TEST(children_run_in_the_next_turn_in_the_order_of_their_spawning)
 {
 	must_spawn(note_task, "A");
 	must_spawn(note_task, "B");
@@ -50,7 +50,7 @@ static void *note_and_yield(void *arg)
 }
 
 /* semantics 2 */
-VIRTUAL_TEST(an_eager_child_runs_at_once_until_its_first_wait)
+ORDERED_TEST(an_eager_child_runs_at_once_until_its_first_wait)
 {
 	must_spawn(note_task, "queued");
 	spawn_with(note_and_yield, "child", BIDE_EAGER);
@@ -88,7 +88,7 @@ VIRTUAL_TEST(eager_children_nest)
 	sched_check(loop_current);
 }
 
-VIRTUAL_TEST(yield_lets_each_ready_task_run_once)
+ORDERED_TEST(yield_lets_each_ready_task_run_once)
 {
 	must_spawn(note_and_yield, "a");
 	must_spawn(note_and_yield, "b");
@@ -114,13 +114,13 @@ VIRTUAL_TEST(a_handle_tells_its_task_s_state)
 {
 	bide_task *task = must_spawn(look_at_myself, NULL);
 	ck_assert_int_eq(bide_task_state(task), BIDE_TASK_CREATED);
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_ptr_eq(self_seen, task);
 	ck_assert_int_eq(bide_task_state(task), BIDE_TASK_SUSPENDED);
 	ck_assert_int_eq(bide_cancel(task, NULL), 0);
 	ck_assert_int_eq(bide_task_state(task), BIDE_TASK_READY);
 	ck_assert_int_eq(bide_task_state(bide_self()), BIDE_TASK_RUNNING);
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_int_eq(bide_task_state(task), BIDE_TASK_DONE);
 	must_join(task);
 	ck_fails(bide_task_state(task), ESRCH);
@@ -238,9 +238,9 @@ VIRTUAL_TEST(a_detached_task_cannot_be_joined_and_frees_itself)
 VIRTUAL_TEST(a_detached_task_can_be_canceled)
 {
 	bide_task *task = spawn_with(forever_sleeper, NULL, BIDE_DETACHED);
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_int_eq(bide_cancel(task, NULL), 0);
-	must(bide_yield() == 0);
+	settle();
 	ck_fails(bide_cancel(task, NULL), ESRCH);
 }
 
@@ -248,7 +248,7 @@ VIRTUAL_TEST(detaching_a_task_that_has_ended_frees_it)
 {
 	size_t live = loop_current->tasks.live;
 	bide_task *task = must_spawn(nothing, NULL);
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_uint_eq(loop_current->tasks.live, live + 1);
 	ck_assert_int_eq(bide_detach(task), 0);
 	ck_assert_uint_eq(loop_current->tasks.live, live);
@@ -276,7 +276,7 @@ VIRTUAL_TEST(a_reference_outlives_the_end_of_a_detached_task)
 {
 	bide_task *task = spawn_with(nothing, NULL, BIDE_DETACHED);
 	ck_assert_ptr_eq(bide_task_ref(task), task);
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_int_eq(bide_task_state(task), BIDE_TASK_DONE);
 	ck_fails(bide_join(task, NULL), EINVAL);
 	bide_task_unref(task);
@@ -705,7 +705,7 @@ static void *refuse_after_main(void *arg)
 static void *leave_a_task(void *arg)
 {
 	must_spawn(refuse_after_main, NULL);
-	must(bide_yield() == 0);
+	settle();
 	return arg;
 }
 

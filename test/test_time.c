@@ -267,7 +267,7 @@ static void *countup(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(countdown_beside_countup_gives_the_golden_trace)
+ORDERED_TEST(countdown_beside_countup_gives_the_golden_trace)
 {
 	bide_task *down = must_spawn(countdown, NULL), *up = must_spawn(countup, NULL);
 	must_end_well(down);
@@ -303,7 +303,7 @@ static int (*const one_turn[])(void) = { sleep_0, sleep_negative, sleep_minimum,
 	sleep_until_past, sleep_until_minimum, yield_once };
 
 /* semantics 87; scenario D2 */
-VIRTUAL_TEST(a_sleep_of_nothing_is_exactly_one_turn)
+ORDERED_TEST(a_sleep_of_nothing_is_exactly_one_turn)
 {
 	must_spawn(note_twice, "a");
 	must_spawn(note_twice, "b");
@@ -416,7 +416,7 @@ static void *settle_and_note(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(several_may_wait_for_the_loop_to_settle)
+ORDERED_TEST(several_may_wait_for_the_loop_to_settle)
 {
 	bide_task *a = must_spawn(settle_and_note, "a"), *b = must_spawn(settle_and_note, "b");
 	must_spawn(yield_five_times, "yielder");

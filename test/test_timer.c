@@ -60,7 +60,7 @@ static void *sleep_to_one_second(void *arg)
 }
 
 /* scenario D10, with callbacks between the sleepers */
-VIRTUAL_TEST(a_thousand_sleepers_and_callbacks_to_one_deadline_wake_in_arming_order)
+ORDERED_TEST(a_thousand_sleepers_and_callbacks_to_one_deadline_wake_in_arming_order)
 {
 	enum { COUNT = 1000 };
 	static bide_timer timers[COUNT];
@@ -72,7 +72,7 @@ VIRTUAL_TEST(a_thousand_sleepers_and_callbacks_to_one_deadline_wake_in_arming_or
 			must(bide_call_at(&timers[i], BIDE_SEC, expect_number, &numbers[i]) == 0);
 		} else {
 			must_spawn(sleep_to_one_second, &numbers[i]);
-			must(bide_yield() == 0); /* so that it is armed now */
+			settle(); /* so that it is armed now */
 		}
 	}
 	pass(2 * BIDE_SEC);
@@ -206,7 +206,7 @@ static void *note_three_times(void *arg)
 }
 
 /* semantics 1, 3 */
-VIRTUAL_TEST(callbacks_and_tasks_share_one_queue)
+ORDERED_TEST(callbacks_and_tasks_share_one_queue)
 {
 	must_spawn(note_in_task, "t1");
 	ck_assert_int_eq(bide_call_soon(note_arg, "c1"), 0);
@@ -329,11 +329,11 @@ static void *cancel_at_one_second(void *arg)
 	return NULL;
 }
 
-VIRTUAL_TEST(a_task_cancels_a_timer_that_is_due_already)
+ORDERED_TEST(a_task_cancels_a_timer_that_is_due_already)
 {
 	static bide_timer timer;
 	must_spawn(cancel_at_one_second, &timer);
-	must(bide_yield() == 0);
+	settle();
 	ck_assert_int_eq(bide_call_at(&timer, BIDE_SEC, note_arg, "ran"), 0);
 	pass(2 * BIDE_SEC);
 	expect_notes("canceled 1");
@@ -530,6 +530,7 @@ static void *leave_timers_behind(void *arg)
 	must(bide_call_at(&kept[0], 10 * BIDE_SEC, never_runs, NULL) == 0);
 	must(bide_call_at(&kept[1], BIDE_NEVER, never_runs, NULL) == 0);
 	must_spawn(arm_one_that_is_due_with_main, &moment);
+	undisturbed();
 	must(bide_sleep_until(moment) == 0);
 	must(loop_current->timers.heap.count <= 2 && !ready_is_empty(&loop_current->ready));
 	must(bide_call_soon(never_runs, NULL) == 0);
@@ -551,7 +552,7 @@ static void *use_them_again(void *arg)
 /* bide/loop.h: callbacks still armed are dropped */
 START_TEST(timers_left_armed_do_not_run_and_can_be_used_in_the_next_run)
 {
-	run_virtual(leave_timers_behind, NULL);
+	run_virtual_in_order(leave_timers_behind, NULL);
 	run_virtual(use_them_again, NULL);
 	expect_notes("a@1 b@1 c@1");
 }
@@ -568,7 +569,7 @@ static __attribute__((noinline)) void run_deeper(bide_fn *fn)
 
 START_TEST(timers_left_armed_can_be_used_by_a_run_elsewhere)
 {
-	run_virtual(leave_timers_behind, NULL);
+	run_virtual_in_order(leave_timers_behind, NULL);
 	run_deeper(use_them_again);
 	expect_notes("a@1 b@1 c@1");
 }

@@ -119,6 +119,7 @@ VIRTUAL_TEST(the_first_failure_ends_it_and_neither_successes_nor_cancels_do)
 VIRTUAL_TEST(what_is_done_already_counts_at_once)
 {
 	begin();
+	undisturbed();
 	uint64_t turn = loop_current->ready.turn;
 	ck_assert_int_eq(bide_wait(NULL, 0, BIDE_WAIT_ALL), 0);
 	ck_assert_int_eq(bide_wait(all, 0, BIDE_WAIT_FIRST_DONE), 0);

@@ -245,12 +245,13 @@ static void fill_in_defaults(struct run *run, const bide_config *config)
 
 static struct stack_options stack_options(const bide_config *config)
 {
-	return (struct stack_options){
-		.warm_limit = config->stack_cache ? config->stack_cache : STACK_WARM_DEFAULT,
-		.paints = config->flags & BIDE_PAINT_STACKS,
-		.has_canaries = config->flags & BIDE_DEBUG,
-		.may_be_unguarded = config->flags & BIDE_UNGUARDED_STACKS,
-	};
+	struct stack_options options = STACK_OPTIONS_DEFAULT;
+	if (config->stack_cache)
+		options.warm_limit = config->stack_cache;
+	options.paints = config->flags & BIDE_PAINT_STACKS;
+	options.has_canaries = config->flags & BIDE_DEBUG;
+	options.may_be_unguarded = config->flags & BIDE_UNGUARDED_STACKS;
+	return options;
 }
 
 static void slice_ended(struct loop *loop, struct task *task)

@@ -46,11 +46,19 @@ void report_unread(struct await_task *task)
 		    task_outcome(task)->err, strerror(task_outcome(task)->err));
 }
 
+/* All but what tells a stale handle from a good one, and what never changes. */
+static void forget(struct await_task *task)
+{
+	poison(task->task.annex, sizeof(struct annex));
+	poison(&task->spawn_site, sizeof *task - offsetof(struct await_task, spawn_site));
+}
+
 void task_release(struct await_task *task)
 {
 	if (unlikely(task_outcome(task)->err))
 		report_unread(task);
 	task->generation++;
+	forget(task);
 	task_free(&task->task);
 }
 

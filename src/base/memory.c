@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/hostile.h"
 
 static void *default_alloc(size_t size, void *ctx)
 {
@@ -30,6 +31,8 @@ void *memory_alloc_raw(const struct memory *memory, size_t size)
 	void *block = memory->alloc(size, memory->ctx);
 	if (!block)
 		errno = ENOMEM;
+	else
+		poison(block, size);
 	return block;
 }
 
@@ -44,6 +47,7 @@ void memory_free(const struct memory *memory, void *block, size_t size)
 	if (!block)
 		return;
 	int saved = errno; /* whatever the hook does */
+	poison(block, size);
 	memory->free(block, size, memory->ctx);
 	errno = saved;
 }

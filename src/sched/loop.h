@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "base/hostile.h"
 #include "base/slab.h"
 #include "sched/descriptor.h"
 #include "sched/inbox.h"
@@ -17,8 +18,8 @@
 /* So many posts of other threads run in one go. */
 #define POSTS_AT_ONCE 32
 
-/* A task whose calls never block is sent through the ready queue after so many of them. */
-#define CALL_BUDGET 128
+/* A task whose calls all fail by an interrupt is slowed down after so many of them in one slice. */
+#define FAILING_CALLS 128
 
 /* Rooms of the upper layers, filled and emptied by them. */
 enum loop_room {

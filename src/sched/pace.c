@@ -72,7 +72,7 @@ static void measure(struct pace *pace, bide_time now, uint64_t cycles)
 
 void pace_looked(struct pace *pace, bide_time now)
 {
-	pace->look_at = pace->switches + (pace->is_virtual ? LOOK_SWITCHES / 8 : LOOK_SWITCHES);
+	pace->look_at = pace->switches + (pace->is_virtual ? LOOK_SWITCHES_VIRTUAL : LOOK_SWITCHES);
 	if (!pace->is_virtual) {
 		uint64_t cycles = context_cycles();
 		measure(pace, now, cycles);

@@ -15,7 +15,9 @@
 
 #include <bide/time.h>
 
-#define LOOK_SWITCHES 64
+#include "base/hostile.h"
+
+#define LOOK_SWITCHES_VIRTUAL ((LOOK_SWITCHES + 7) / 8) /* where only switches count */
 #define LOOK_NS (100 * BIDE_USEC)
 #define CHECK_SWITCHES 4
 

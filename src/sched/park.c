@@ -199,9 +199,9 @@ struct task *checkpoint_slowly(struct task *task)
 		errno = EPERM;
 		return NULL;
 	}
-	if (task->interrupt && --task->loop->budget <= 0) {
+	if (task->interrupt && --task->loop->budget <= CALL_BUDGET - FAILING_CALLS) {
 		slow_down(task);
-	} else if (task->loop->budget <= 0) {
+	} else if (!task->interrupt && task->loop->budget <= 0) {
 		task->loop->budget = CALL_BUDGET;
 		yield(task);
 	}

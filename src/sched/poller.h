@@ -9,6 +9,8 @@
 
 #include <bide/time.h>
 
+#include "base/hostile.h"
+
 struct poller {
 	int epoll_fd;
 	int wake_fd;       /* an eventfd: makes a wait return; a flag, not a queue */
@@ -28,8 +30,6 @@ struct poller_event {
 	uint64_t key;    /* as given to poller_add */
 	uint32_t events; /* POLLER_ bits */
 };
-
-#define POLLER_BATCH 128
 
 int poller_init(struct poller *poller); /* 0, or -1 with errno */
 void poller_destroy(struct poller *poller);

@@ -101,7 +101,7 @@ int slab_make(struct stack_pool *pool, struct stack_class *class)
 	struct stack_slab *slab = memory_alloc(pool->memory, sizeof *slab);
 	if (!slab)
 		return -1;
-	count = count < 1 ? 1 : count > SLAB_STACKS ? SLAB_STACKS : count;
+	count = count < 1 ? 1 : count > pool->options.slab_stacks ? pool->options.slab_stacks : count;
 	slab->class = class;
 	slab->count = (uint8_t)count;
 	slab->size = count * class->stride;

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "stack/stack.h"
 
-#define SLAB_STACKS 64               /* at most so many are cut from a slab */
+#define SLAB_STACKS 64               /* no more are ever cut from a slab */
 #define SLAB_SIZE ((size_t)4 << 20)  /* of address space, at most; a larger stack has a slab to itself */
 #define SLOT_NONE 0xff
 

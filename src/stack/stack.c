@@ -9,7 +9,6 @@
 #include "base/system.h"
 #include "stack/slabs.h"
 
-#define SPARE_SIZE ((size_t)256 << 20) /* of address space that is kept for later, each class */
 
 void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const struct stack_hooks *hooks)
 {
@@ -19,7 +18,7 @@ void stack_pool_init(struct stack_pool *pool, const struct memory *memory, const
 		.page_size = page_size,
 		.guard_size = stack_guard_size(),
 		.page_shift = (unsigned)__builtin_ctzl(page_size),
-		.options = { .warm_limit = STACK_WARM_DEFAULT },
+		.options = STACK_OPTIONS_DEFAULT,
 	};
 	if (hooks)
 		pool->hooks = *hooks;
@@ -181,9 +180,9 @@ void stack_get(struct stack_pool *pool, struct stack *stack)
 static void unmap_if_spare(struct stack_pool *pool, struct stack_slab *slab)
 {
 	const struct stack_class *class = slab->class;
-	size_t kept = SPARE_SIZE / class->stride;
-	if (kept < 2u * slab->count)
-		kept = 2u * slab->count;
+	size_t kept = pool->options.spare_size / class->stride;
+	if (kept < (size_t)pool->options.spare_slabs * slab->count)
+		kept = (size_t)pool->options.spare_slabs * slab->count;
 	if (class->available >= kept + slab->count)
 		slab_unmap(pool, slab);
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
+#include "base/hostile.h"
 #include "base/memory.h"
 #include "stack/annotate.h"
 #include "stack/guard.h"
@@ -51,12 +52,21 @@ enum stack_trouble {
 
 struct stack_options {
 	size_t warm_limit;        /* bytes that warm stacks may hold */
+	size_t spare_size;        /* address space that is kept for later, each class, */
+	unsigned spare_slabs;     /* and at least so many slabs */
+	unsigned slab_stacks;     /* are cut from a slab, at most; 1 .. 64 */
 	bool paints;              /* to tell later how deep a stack was used (paint.c) */
 	bool has_canaries;        /* only a word at the end of each */
 	bool may_be_unguarded;    /* rather than fail when no guard can be had */
 };
 
-#define STACK_WARM_DEFAULT ((size_t)16 << 20)
+#define STACK_OPTIONS_DEFAULT                                                                      \
+	{                                                                                              \
+		.warm_limit = STACK_WARM_DEFAULT,                                                          \
+		.spare_size = STACK_SPARE_DEFAULT,                                                         \
+		.spare_slabs = STACK_SPARE_SLABS_DEFAULT,                                                  \
+		.slab_stacks = STACK_SLAB_DEFAULT,                                                         \
+	}
 
 struct stack_pool {
 	const struct memory *memory;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "resources.h"
 
-void *run_with(unsigned flags, bide_fn *main_fn, void *arg)
+static void *run_as_told(unsigned flags, bide_fn *main_fn, void *arg)
 {
 	struct counting counting;
 	bide_config config = BIDE_CONFIG_INIT;
@@ -14,12 +14,33 @@ void *run_with(unsigned flags, bide_fn *main_fn, void *arg)
 	counting_init(&counting, false);
 	config.allocator = &counting.allocator;
 	config.flags = flags;
+	config.seed = suite_seed();
 	errno = 0;
 	int status = bide_run(main_fn, arg, &config, &result);
 	must_msg(status == 0, "bide_run failed: %s", strerror(errno));
 	must_msg(result.err == 0, "main failed: %s", strerror(result.err));
 	must(counting_is_balanced(&counting));
 	return result.value;
+}
+
+static unsigned disorder(void)
+{
+	return suite_is_hostile() ? BIDE_RANDOM_ORDER : 0;
+}
+
+void *run_with(unsigned flags, bide_fn *main_fn, void *arg)
+{
+	return run_as_told(flags | disorder(), main_fn, arg);
+}
+
+void *run_virtual_in_order(bide_fn *main_fn, void *arg)
+{
+	return run_as_told(BIDE_VIRTUAL_CLOCK, main_fn, arg);
+}
+
+void *run_real_in_order(bide_fn *main_fn, void *arg)
+{
+	return run_as_told(0, main_fn, arg);
 }
 
 void *run_virtual(bide_fn *main_fn, void *arg)
@@ -77,6 +98,11 @@ void pass(bide_time delay)
 void settle(void)
 {
 	must_msg(bide_settle() == 0, "bide_settle: %s", strerror(errno));
+}
+
+void undisturbed(void)
+{
+	loop_current->budget = 100;
 }
 
 void compute(bide_time duration)

@@ -13,11 +13,16 @@ void *run_virtual(bide_fn *main_fn, void *arg);
 void *run_real(bide_fn *main_fn, void *arg);
 /* The same with any BIDE_ flags. */
 void *run_with(unsigned flags, bide_fn *main_fn, void *arg);
+/* As run_virtual and run_real, and tasks run in the order in which they became ready, also in the hostile build,
+ * where that is random otherwise. For tests that state an order. */
+void *run_virtual_in_order(bide_fn *main_fn, void *arg);
+void *run_real_in_order(bide_fn *main_fn, void *arg);
 
 /* A test whose body runs in the main task of a run on a virtual clock, or on the real one. It may
  * return early; _i is that of a loop test. */
 #define VIRTUAL_TEST(name) RUN_TEST_(name, run_virtual)
 #define REAL_TEST(name) RUN_TEST_(name, run_real)
+#define ORDERED_TEST(name) RUN_TEST_(name, run_virtual_in_order)
 #define RUN_TEST_(name, run)                                                                       \
 	static void name##_body(int _i);                                                               \
 	static void *name##_main(void *arg)                                                            \
@@ -49,6 +54,10 @@ void *nothing(void *arg); /* returns arg */
 /* bide_sleep() and bide_settle() that must succeed. */
 void pass(bide_time delay);
 void settle(void);
+
+/* In a task, before calls of which the test says that they happen at once: none of the next hundred lets others
+ * run before, as a call does now and then, and in the hostile build always. */
+void undisturbed(void);
 
 /* Uses the processor for so long, in real time, without a call of the library. */
 void compute(bide_time duration);

@@ -438,6 +438,23 @@ bide_task *io_start(bide_fn *fn, struct io *io)
 	io->count = -2;
 	io->err = 0;
 	bide_task *task = must_spawn(fn, io);
-	must(bide_yield() == 0);
+	int left = 20; /* turns, for one that never waits */
+	do
+		turns(1);
+	while (left-- > 0 && bide_task_state(task) != BIDE_TASK_SUSPENDED && bide_task_state(task) != BIDE_TASK_DONE);
 	return task;
+}
+
+bide_task *io_start_parked(bide_fn *fn, struct io *io, size_t *filled)
+{
+	for (;;) {
+		if (filled)
+			*filled += fill(io->fd);
+		bide_task *task = io_start(fn, io);
+		turns(2);
+		if (!filled || io->count != 1)
+			return task;
+		must_join(task);
+		*filled += 1;
+	}
 }

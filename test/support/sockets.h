@@ -119,5 +119,8 @@ extern int io_order;
 bide_fn io_read, io_recv, io_write, io_write_all, io_send, io_wait, io_accept;
 /* Spawns fn(io) and lets it run until it waits. */
 bide_task *io_start(bide_fn *fn, struct io *io);
+/* As io_start, for one that must wait. Not NULL: it writes a byte, its descriptor is filled before, and again if
+ * it takes that byte a moment later, as a TCP socket may; *filled grows by what went in. */
+bide_task *io_start_parked(bide_fn *fn, struct io *io, size_t *filled);
 
 #endif

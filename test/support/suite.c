@@ -45,6 +45,18 @@ int suite_scale(void)
 	return scale > 0 ? scale : 1;
 }
 
+bool suite_is_hostile(void)
+{
+	return IS_HOSTILE;
+}
+
+uint64_t suite_seed(void)
+{
+	const char *text = getenv("SEED");
+	uint64_t seed = text ? strtoull(text, NULL, 10) : 1;
+	return seed ? seed : 1;
+}
+
 static bool is_set(const char *name)
 {
 	const char *text = getenv(name);

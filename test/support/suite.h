@@ -33,6 +33,13 @@ int suite_run(const char *name, const struct suite_test *tests);
 /* How much slower than a plain native build we run: limits in real time are multiplied by it. */
 int suite_scale(void);
 
+/* The library was made to give bugs a chance (base/hostile.h): a call that may suspend does, a stack is
+ * gone when its task is. */
+bool suite_is_hostile(void);
+
+/* Of random choices, in the hostile build also of the order of ready tasks: SEED, or 1. */
+uint64_t suite_seed(void);
+
 /* False under an emulator, memcheck or a sanitizer: there limits of memory mean something else. */
 bool suite_is_native(void);
 

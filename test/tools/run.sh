@@ -6,6 +6,7 @@
 #   ARGS              arguments for each program
 #   SAN               the sanitizers that it was compiled with
 #   JOBS              programs at a time; 1, since many of them look at the clock
+#   HOSTILE, SEED     not empty: it was compiled to give bugs a chance; and the run of it
 #   BIDE_TEST_SCALE   how much slower than a plain native build; tests multiply time limits by it
 #   TEST_TIMEOUT      seconds after which a program counts as hung
 # The rest is for the tests, which inherit it.
@@ -16,7 +17,7 @@ if [ "$BIDE_TEST_SCALE" = 1 ]; then
 else
 	: "${TEST_TIMEOUT:=600}" "${CK_DEFAULT_TIMEOUT:=180}"
 fi
-export RUNNER ARGS SAN JOBS BIDE_TEST_SCALE TEST_TIMEOUT CK_DEFAULT_TIMEOUT
+export RUNNER ARGS SAN HOSTILE SEED JOBS BIDE_TEST_SCALE TEST_TIMEOUT CK_DEFAULT_TIMEOUT
 
 # Under memcheck every fork would report the leaks and errors of its parent.
 case $RUNNER in *valgrind*) export CK_FORK="${CK_FORK:-no}" ;; esac
