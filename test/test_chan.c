@@ -582,6 +582,28 @@ VIRTUAL_TEST(sizes_are_checked)
 	drop_chan();
 }
 
+/* A call lets others run now and then, before it looks. */
+static void *drop_the_last_reference(void *arg)
+{
+	bide_chan_unref(chan);
+	return arg;
+}
+
+VIRTUAL_TEST(a_channel_whose_last_reference_goes_while_a_call_lets_others_run_is_closed)
+{
+	int item = 1;
+	open_chan(1);
+	must_spawn(drop_the_last_reference, NULL);
+	for (int calls = 0; calls < 50; calls++) {
+		loop_current->budget = 1;
+		if ((_i ? bide_chan_send(chan, &item) : bide_chan_recv(chan, &item)) == 0)
+			continue;
+		ck_assert_int_eq(errno, EPIPE);
+		break;
+	}
+	chan = NULL;
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------------ */
 
 static struct counting counting;
@@ -732,6 +754,7 @@ int main(void)
 	    TEST(the_last_unref_after_a_close_drops_what_nobody_received),
 	    TEST(a_drop_may_call_the_channel),
 	    TEST(a_waiter_that_was_served_or_canceled_outlives_the_channel),
+	    LOOP(a_channel_whose_last_reference_goes_while_a_call_lets_others_run_is_closed, 0, 2),
 	    TEST(an_item_of_no_size_is_a_signal),
 	    LOOP(large_items_are_copied_whole, 0, 4),
 	    TEST(items_are_aligned_as_an_array_of_them_would_be),

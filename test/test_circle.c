@@ -320,7 +320,7 @@ VIRTUAL_TEST(a_wait_that_is_over_closes_nothing)
 	bide_task *never = must_spawn(forever_sleeper, NULL);
 	second = must_spawn(forever_sleeper, NULL);
 	first = must_spawn(gather_or_be_canceled, never);
-	must(bide_yield() == 0);
+	settle();
 	must(bide_cancel(first, NULL) == 0);
 	bide_task *other = must_spawn(join_the_first, NULL);
 	must(bide_cancel(second, NULL) == 0);

@@ -379,7 +379,7 @@ static void let_both_happen(void)
 		call->give();
 }
 
-VIRTUAL_TEST(of_a_result_and_an_interrupt_the_first_wins_and_nothing_is_lost)
+ORDERED_TEST(of_a_result_and_an_interrupt_the_first_wins_and_nothing_is_lost)
 {
 	memset(&world, 0, sizeof world);
 	call = &calls[_i / ORDERS];

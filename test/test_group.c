@@ -506,6 +506,55 @@ ORDERED_TEST(room_that_a_spawner_could_not_use_goes_to_the_next)
 	nobody_is_left();
 }
 
+/* A call lets others run now and then, before it waits: whatever becomes of the group meanwhile, nobody would wake
+ * it for that later. */
+VIRTUAL_TEST(room_that_comes_while_a_spawner_lets_others_run_is_used)
+{
+	bide_group group;
+	enter(&group, 1, 0);
+	must(bide_group_spawn(&group, nothing, NULL, NULL));
+	loop_current->budget = 1; /* the next call lets the child run, which ends */
+	ck_assert_ptr_nonnull(bide_group_spawn(&group, nothing, NULL, NULL));
+	ck_assert_int_eq(bide_group_leave(&group), 0);
+	nobody_is_left();
+}
+
+static void *cancel_the_group(void *arg)
+{
+	must(bide_group_cancel(arg, NULL) == 0);
+	return NULL;
+}
+
+static void *end_late(void *arg)
+{
+	bide_scope shield;
+	must(bide_scope_enter(&shield, BIDE_NEVER, BIDE_SHIELD) == 0);
+	pass(BIDE_SEC);
+	must(bide_scope_leave(&shield) == 0);
+	return arg;
+}
+
+static void *spawn_into_a_full_one(void *arg)
+{
+	loop_current->budget = 1;
+	ck_fails_null(bide_group_spawn(arg, nothing, NULL, NULL), ECANCELED);
+	must(bide_now() == 0);
+	return arg;
+}
+
+ORDERED_TEST(a_cancel_that_comes_while_a_spawner_lets_others_run_is_seen_by_it)
+{
+	bide_group group;
+	enter(&group, 1, 0);
+	must(bide_group_spawn(&group, end_late, NULL, NULL));
+	bide_task *spawner = must_spawn(spawn_into_a_full_one, &group);
+	bide_task *other = must_spawn(cancel_the_group, &group);
+	ck_assert_int_eq(bide_group_leave(&group), 0);
+	must_end_well(spawner);
+	must_end_well(other);
+	nobody_is_left();
+}
+
 static void *cancel_it(void *arg)
 {
 	must(bide_cancel(arg, NULL) == 0);
@@ -1064,6 +1113,8 @@ int main(void)
 	    TEST(at_the_limit_a_spawn_waits_for_room),
 	    LOOP(a_canceled_spawner_passes_its_room_on, 0, 2),
 	    TEST(room_that_a_spawner_could_not_use_goes_to_the_next),
+	    TEST(room_that_comes_while_a_spawner_lets_others_run_is_used),
+	    TEST(a_cancel_that_comes_while_a_spawner_lets_others_run_is_seen_by_it),
 	    TEST(room_that_was_given_before_the_cancel_is_used),
 	    LOOP(room_that_was_given_is_not_taken_by_who_comes_later, 0, 2),
 	    LOOP(spawners_that_wait_are_let_in_before_the_group_is_left_or_told_of_its_cancel, 0, 2),

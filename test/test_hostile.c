@@ -318,7 +318,7 @@ static void *by_wait(void *arg)
 }
 
 /* In one turn; 0: the future first, 1: the channel first. */
-VIRTUAL_TEST(whoever_waits_for_what_goes_is_told_and_never_looks_at_it_again)
+ORDERED_TEST(whoever_waits_for_what_goes_is_told_and_never_looks_at_it_again)
 {
 	bide_chan *chan = bide_chan_new(sizeof(int), 0, 0, NULL);
 	memset(&theirs, 0, sizeof theirs);

@@ -126,9 +126,9 @@ static void *write_after_change(void *arg)
 	must(dup2(new[1], old[1]) == old[1]);
 	close(new[1]);
 	new[1] = old[1];
-	fill(new[1]);
+	size_t filled = 0;
 	struct io io = { .fd = new[1], .data = "n", .size = 1 };
-	bide_task *writer = io_start(io_write, &io);
+	bide_task *writer = io_start_parked(io_write, &io, &filled);
 	must(io.count == -2);
 	drain(old[0]);
 	must(drain(new[0]) > 0);

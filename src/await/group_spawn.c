@@ -30,10 +30,10 @@ static int wait_for_room(struct group *group)
 {
 	if (has_room(group))
 		return 0;
-	struct task *self = checkpoint(); /* may let others run, who make room */
+	struct task *self = checkpoint(); /* may let others run, who make room or cancel the group */
 	if (!self)
 		return -1;
-	if (has_room(group))
+	if (has_room(group) || group->is_canceled)
 		return 0;
 	wait_begin(self, &group->room_waiters, WAIT_ROOM, group);
 	int status = park(self, BIDE_NEVER);

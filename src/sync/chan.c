@@ -197,6 +197,19 @@ static inline int check_item(const bide_chan *chan, const void *item)
 	return item || chan->item_size == 0 ? 0 : fail_with(EINVAL);
 }
 
+/* As checkpoint(), which may let others run: if the last reference goes meanwhile the channel is closed and
+ * freed, but not under our feet. */
+static struct task *chan_checkpoint(bide_chan *chan)
+{
+	chan->holds++;
+	struct task *self = checkpoint();
+	chan->holds--;
+	if (likely(chan->references > 0))
+		return self;
+	free_if_unused(chan);
+	return self ? fail_null(EPIPE) : NULL;
+}
+
 static LINE_WAITS int wait_with_item(struct task *self, struct list *line, bide_chan *chan, void *item)
 {
 	wait_begin(self, line, WAIT_CHAN, chan)->slot = item;
@@ -208,7 +221,7 @@ int bide_chan_send(bide_chan *chan, const void *item)
 {
 	if (check_item(chan, item) < 0)
 		return -1;
-	struct task *self = checkpoint();
+	struct task *self = chan_checkpoint(chan);
 	if (!self)
 		return -1;
 	int err = try_send(chan, item);
@@ -221,7 +234,7 @@ int bide_chan_recv(bide_chan *chan, void *item)
 {
 	if (check_item(chan, item) < 0)
 		return -1;
-	struct task *self = checkpoint();
+	struct task *self = chan_checkpoint(chan);
 	if (!self)
 		return -1;
 	int err = try_recv(chan, item);
