@@ -454,7 +454,7 @@ BODY_TEST(a_registration_that_fails_fails_the_call_and_no_more)
 
 int main(void)
 {
-	return SUITE("descriptor", TEST(a_record_is_one_cache_line),
+	return SUITE_EXACT("descriptor", TEST(a_record_is_one_cache_line),
 	    TEST(a_new_record_knows_nothing_and_lets_everything_be_tried),
 	    TEST(numbers_that_are_not_open_get_no_record),
 	    TEST(records_stay_where_they_are_while_the_table_grows),

@@ -16,6 +16,7 @@ static void look_now(void)
 {
 	struct poller_event events[POLLER_BATCH];
 	int count;
+	bide_fault(NULL); /* it is to be answered */
 	while ((count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0)) > 0)
 		descriptors_fire(loop_current, events, count);
 }
@@ -101,6 +102,7 @@ static void *drained(void *arg)
 	int fds[2];
 	(void)arg;
 	make_tcp(fds);
+	bide_fault(NULL); /* calls are counted */
 	for (int i = 0; i < 3; i++) {
 		io[i].fd = fds[0];
 		tasks[i] = io_start(io_recv, &io[i]);
@@ -355,7 +357,7 @@ static void *three_writers(void *arg)
 	}
 	turns(3);
 	for (int i = 0; i < 3; i++)
-		must_wait(&io[i]);
+		must(io[i].count == -2 || io[i].count == SIZE); /* a TCP socket that was full may find room a moment later */
 	for (size_t left = filled; left > 0;) {
 		ssize_t count = bide_read(fds[0], got, left < sizeof got ? left : sizeof got);
 		must(count > 0);
@@ -480,12 +482,11 @@ static void *end_of_readers(void *arg)
 	bide_task *tasks[3];
 	int fds[2];
 	kind->make(fds);
-	fill(fds[1]);
 	for (int i = 0; i < 3; i++) {
+		size_t filled = 0;
 		io[i] = (struct io){ .fd = fds[1], .data = "x", .size = 1 };
-		tasks[i] = io_start(io_write, &io[i]);
+		tasks[i] = io_start_parked(io_write, &io[i], &filled);
 	}
-	turns(2);
 	for (int i = 0; i < 3; i++)
 		must_wait(&io[i]);
 	close(fds[0]);

@@ -501,6 +501,7 @@ static int spoiled_number(void)
 	int fds[2];
 	char buf[2];
 	make_tcp(fds);
+	bide_fault(NULL); /* a short read is to be believed */
 	must(dup2(fds[0], 50) == 50);
 	close(fds[0]);
 	fds[0] = 50;

@@ -477,7 +477,7 @@ END_TEST
 
 int main(void)
 {
-	return SUITE("memory, faults, random numbers, time",
+	return SUITE_EXACT("memory, faults, random numbers, time",
 	    TEST(memory_is_zero_whatever_the_hook_returned),
 	    TEST(freeing_nothing_asks_nobody),
 	    TEST(a_hook_that_has_nothing_means_enomem),

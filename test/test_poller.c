@@ -310,7 +310,7 @@ END_TEST
 
 int main(void)
 {
-	return SUITE("poller", TEST(a_poller_takes_two_descriptors_and_gives_them_back),
+	return SUITE_EXACT("poller", TEST(a_poller_takes_two_descriptors_and_gives_them_back),
 	    LOOP(a_failing_step_of_init_leaves_nothing_behind, 0, 3),
 	    TEST(each_kind_of_readiness_is_reported_once_when_it_begins),
 	    TEST(the_end_of_a_pipe_is_hang_up_for_the_reader_and_error_for_the_writer),

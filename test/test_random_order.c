@@ -366,7 +366,7 @@ END_TEST
 
 int main(void)
 {
-	return SUITE("random order",
+	return SUITE_EXACT("random order",
 	    TEST(the_mixed_program_runs_in_order_too),
 	    TEST(the_same_seed_gives_the_same_run),
 	    TEST(different_seeds_give_different_runs),

@@ -444,7 +444,7 @@ END_TEST
 
 int main(void)
 {
-	return SUITE("switch",
+	return SUITE_EXACT("switch",
 	    TABLE(a_task_finds_its_registers_again, ways),
 	    TEST(a_coroutine_and_its_resumer_find_their_registers_again),
 	    TABLE(each_task_and_coroutine_has_its_own_floating_point_control, ways),
