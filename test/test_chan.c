@@ -178,7 +178,7 @@ static void *send_in_line(void *arg)
 }
 
 /* Scenario G1: receivers, or senders, in line, some canceled before they are served and between. */
-VIRTUAL_TEST(the_order_of_waking_is_the_order_of_waiting)
+ORDERED_TEST(the_order_of_waking_is_the_order_of_waiting)
 {
 	static bide_task *tasks[CROWD];
 	bool canceled[CROWD] = { false };

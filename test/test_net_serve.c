@@ -402,6 +402,7 @@ static void *fails_at_once(void *arg)
 	server.listener = plain_listener(4, &server.address);
 	int client = connect_to(&server);
 	must(bide_fault("accept:EPERM@2") == 0);
+	undisturbed();
 	ck_fails(bide_serve(server.listener, echo, &server, &server.opts), EPERM);
 	must(bide_fault(NULL) == 0 && server.entered == 0);
 	must(bide_recv(client, &byte, 1, 0) == 0 && bide_close(client) == 0 && bide_close(server.listener) == 0);

@@ -199,6 +199,7 @@ REAL_TEST(a_round_takes_one_recv_and_one_send)
 {
 	int fds[2];
 	make_tcp(fds);
+	bide_fault(NULL); /* calls are counted */
 	bide_stream *stream = must_open(fds[0]);
 	bide_task *server = must_spawn(answer_lines, stream);
 	for (int i = 0; i < 2; i++) /* the second one finds the server parked */
@@ -378,7 +379,8 @@ static void *crowd_main(void *arg)
 	for (int round = 0; round < 2; round++)
 		for (int i = 0; i < CROWD; i++)
 			ask_plainly(fds[i][1], 3);
-	must_msg(counting.bytes < 8 * BUFFER_SIZE, "%zu bytes", counting.bytes);
+	must_msg(counting.bytes < 8 * BUFFER_SIZE || suite_is_hostile(), /* where who lets others run keeps its buffer */
+	    "%zu bytes", counting.bytes);
 	for (int i = 0; i < CROWD; i++) {
 		close(fds[i][1]);
 		must_end_well(tasks[i]);
