@@ -339,7 +339,7 @@ static void *join_the_third_when_released(void *arg)
 }
 
 /* Also before it has run again, and over others. */
-VIRTUAL_TEST(a_waiter_that_is_canceled_and_has_not_run_yet_closes_nothing)
+ORDERED_TEST(a_waiter_that_is_canceled_and_has_not_run_yet_closes_nothing)
 {
 	bide_future_init(&other_way, NULL);
 	bide_task *never = must_spawn(forever_sleeper, NULL);
