@@ -110,7 +110,8 @@ BIDE_API int bide_stop(void);
  * bare coroutines that are not in use. Returns 0. [T] */
 BIDE_API int bide_trim(void);
 
-/* The loop of this thread, NULL outside bide_run(). [T] */
+/* The loop of this thread, NULL outside bide_run(): a name for other threads to post to (bide/post.h), good for
+ * ever. [T] */
 BIDE_API bide_loop *bide_loop_self(void);
 
 BIDE_END
