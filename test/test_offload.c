@@ -363,6 +363,44 @@ REAL_TEST(a_job_that_is_not_abandoned_is_not_dropped)
 	must(call.result == 0 && call.out.value == &left && atomic_load(&left.drops) == 0);
 }
 
+static int never_ran;
+static void count_never_ran(void *value, void *arg)
+{
+	must(!value && arg == &never_ran);
+	never_ran++;
+}
+
+/* Whatever a call that was given its arg fails with, drop has it: canceled on entry or in the queue, refused. */
+REAL_TEST(what_never_ran_is_dropped_once)
+{
+	struct gate gate = { 0 };
+	bide_pool *pool = pool_of(1, 1, 0);
+	struct call blocker = call_of(stand_at, &gate, pool), call = call_of(return_it, &never_ran, pool);
+	call.attr.drop = count_never_ran;
+	never_ran = 0;
+	bide_task *a = must_spawn(offloads, &blocker);
+	wait_for_beginning(&gate, 1);
+	must(bide_cancel(bide_self(), NULL) == 0);
+	ck_fails(bide_offload_with(return_it, &never_ran, &call.attr, NULL), ECANCELED);
+	must(bide_uncancel() == 0 && never_ran == 1);
+	bide_task *b = must_spawn(offloads, &call);
+	must(bide_yield() == 0);
+	ck_fails(bide_offload_with(return_it, &never_ran, &call.attr, NULL), EAGAIN);
+	must(never_ran == 2);
+	must(bide_cancel(b, NULL) == 0);
+	must_join(b);
+	must(call.err == ECANCELED && never_ran == 3);
+	call.attr.flags = 0x80;
+	ck_fails(bide_offload_with(return_it, &never_ran, &call.attr, NULL), EINVAL);
+	must(never_ran == 3);
+	atomic_store(&gate.is_open, true);
+	must_end_well(a);
+	call.attr.flags = 0;
+	must(bide_offload_with(return_it, &never_ran, &call.attr, NULL) == 0 && never_ran == 3);
+	must(bide_pool_close(pool, 0) == 0);
+	ck_assert_int_eq(never_ran, 3);
+}
+
 /* Random deadlines against random lengths: each job that began ended, each call told of one outcome. */
 static void *begin_and_end(void *arg)
 {
@@ -838,6 +876,7 @@ int main(void)
 	    TEST(a_cancel_on_entry_runs_nothing),
 	    TEST(an_abandoned_job_is_left_behind_and_dropped_when_it_ends),
 	    TEST(a_job_that_is_not_abandoned_is_not_dropped),
+	    TEST(what_never_ran_is_dropped_once),
 	    TEST(random_deadlines_lose_no_job_and_no_result),
 	    TEST(a_saturated_pool_delays_nobody_else),
 	    TEST(jobs_begin_in_the_order_in_which_they_came),

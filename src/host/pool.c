@@ -286,12 +286,28 @@ static void take_queue(bide_pool *pool, struct list *refused)
 	pool->queued = 0;
 }
 
-/* Until they have gone; those that are busy have until a moment. */
+#define LET_GO BIDE_SEC
+
+/* How long to wait for workers as things stand: those with a job have the grace; those that are letting go of
+ * one, whose result its task may have already, no less than a second, which only a drop function needs; the
+ * others go at once. */
+static bide_time patience(const bide_pool *pool, bide_time until, bide_time let_go)
+{
+	if (pool->running > 0)
+		return until;
+	return pool->ending > 0 ? let_go : BIDE_NEVER;
+}
+
 static void wait_for_workers(bide_pool *pool, bide_time until)
 {
-	bool is_in_time = true;
-	while (pool->threads > 0 && (is_in_time || pool->running + pool->ending == 0))
-		is_in_time = wait_until(pool, &pool->left, is_in_time ? until : BIDE_NEVER);
+	bide_time let_go = time_add(clock_monotonic(), LET_GO);
+	if (let_go < until)
+		let_go = until;
+	while (pool->threads > 0) {
+		bide_time limit = patience(pool, until, let_go);
+		if (!wait_until(pool, &pool->left, limit) && patience(pool, until, let_go) <= limit)
+			return;
+	}
 }
 
 unsigned pool_close(bide_pool *pool, bide_time until)
