@@ -22,7 +22,7 @@ typedef struct bide_allocator {
 
 /* bide_config.flags */
 #define BIDE_DEBUG 0x1u         /* costly checks and more reports; also BIDE_DEBUG=1 in the environment */
-#define BIDE_NO_SIGNALS 0x2u    /* leave SIGSEGV and SIGBUS alone; see "Signals" */
+#define BIDE_NO_SIGNALS 0x2u    /* leave all signals alone; see "Signals" */
 #define BIDE_VIRTUAL_CLOCK 0x4u /* time jumps to the next deadline when all is idle (bide/testing.h) */
 #define BIDE_RANDOM_ORDER 0x8u  /* ready tasks run in a seeded random order (bide/testing.h) */
 #define BIDE_UNGUARDED_STACKS 0x10u /* when no more guards can be had: stacks without, not ENOMEM */
@@ -76,7 +76,11 @@ typedef struct bide_config {
  * the thread's alternate signal stack; a thread that has none gets one for the time of bide_run().
  * Handlers and alternate stacks are as before when the last loop has ended; one that you changed
  * meanwhile stays as you left it. The signal mask is never changed, so a thread that blocks SIGSEGV
- * dies without the line. */
+ * dies without the line.
+ * SIGINT and SIGTERM, where their action is the default, cancel main, with the reason "SIGINT" or
+ * "SIGTERM" (bide/cancel.h); of several loops in a process, each one's main. So deferred calls run, tasks
+ * clean up, and main decides on the exit status. Their default action is back at once: the second one
+ * ends the process. A signal that a task watches (bide/signal.h) cancels nothing. */
 
 /* Runs main_fn(arg) as the first task of a new loop on this thread, and with it every task it
  * spawns, until main_fn returns. Tasks that are left then are canceled and run until they end;
@@ -101,7 +105,7 @@ typedef struct bide_config {
  *     EMFILE, ENFILE, ENOMEM  no descriptors or memory for the loop */
 BIDE_API int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out);
 
-/* Cancels main, as bide_cancel() would. Errors: EPERM outside a loop's thread; ESRCH main ended. */
+/* Cancels main, as bide_cancel() would, with the reason "bide_stop". Errors: EPERM outside a loop's thread; ESRCH main ended. */
 BIDE_API int bide_stop(void);
 
 /* Gives memory back to the system: the pages of stacks below what their parked tasks use, and all that

@@ -23,6 +23,7 @@ struct scratch;
 struct bide_coro;
 struct child;
 struct run;
+struct signal_watch;
 
 /* What lies behind struct task in the same record. A million parked tasks have a million of these: what is
  * not needed by a task that is just parked belongs into the annex. docs/notes/stack.md has the sum. */
@@ -157,6 +158,7 @@ struct run {
 	const struct host_hooks *host;   /* NULL: no job was ever given to another thread */
 	struct sweep sweep;
 	struct overflow_watch overflow_watch;
+	struct signal_watch *stop_signals; /* stop.c; NULL: they are left alone */
 	bide_time limit_reported_at; /* real time */
 };
 

@@ -14,6 +14,7 @@
 #include "await/group.h"
 #include "await/record.h"
 #include "await/scratch.h"
+#include "await/stop.h"
 #include "await/tower.h"
 #include "base/fail.h"
 
@@ -170,6 +171,7 @@ static unsigned end_all(struct run *run)
 {
 	bide_time until = time_add(clock_monotonic(), run->config.shutdown_grace);
 	end_leftovers(run, until);
+	stop_watch_end(run);
 	loop_close_inbox(&run->loop);
 	unsigned jobs = run->host ? run->host->end(run, until) : 0;
 	return run->alive + jobs;
@@ -262,6 +264,17 @@ static void slice_ended(struct loop *loop, struct task *task)
 		locks->slice_ended(await_task_of(task));
 }
 
+static int watch_signals(struct run *run)
+{
+	if (stop_watch_begin(run) < 0)
+		return -1;
+	if (overflow_watch(&run->overflow_watch, find_victim) == 0)
+		return 0;
+	int err = errno;
+	stop_watch_end(run);
+	return fail_with(err);
+}
+
 static int init_loop(struct run *run)
 {
 	const bide_allocator *allocator = run->config.allocator;
@@ -290,7 +303,7 @@ static int init_loop(struct run *run)
 		return -1;
 	/* One timer is for the shutdown grace: it must not fail when it is needed. */
 	if (timers_pledge(&run->loop.timers, 1) < 0 ||
-	    (!(run->config.flags & BIDE_NO_SIGNALS) && overflow_watch(&run->overflow_watch, find_victim) < 0)) {
+	    (!(run->config.flags & BIDE_NO_SIGNALS) && watch_signals(run) < 0)) {
 		int err = errno;
 		loop_destroy(&run->loop);
 		return fail_with(err);
@@ -372,18 +385,6 @@ int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result
 		err = result.err;
 	errno = err ? err : saved;
 	return err ? -1 : 0;
-}
-
-int bide_stop(void)
-{
-	struct loop *loop = loop_current;
-	if (!loop)
-		return fail_with(EPERM);
-	struct run *run = run_of(loop);
-	if (run->is_main_done)
-		return fail_with(ESRCH);
-	cancel_request(run->main, "bide_stop");
-	return 0;
 }
 
 bide_loop *bide_loop_self(void)

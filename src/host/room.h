@@ -12,6 +12,7 @@ struct host_room {
 	bide_pool *names;      /* for look-ups, which may take long */
 	struct list offloads;  /* calls of tasks that wait for a job (offload.c) */
 	struct list files;     /* calls on descriptors that a thread is using (file.c) */
+	struct list listeners; /* handles of signals (signal.c) */
 };
 
 /* NULL with ENOMEM. */
@@ -21,5 +22,7 @@ bide_pool *host_pool(struct host_room *room, bide_pool **pool);
 
 /* At the end of a run: no task will take the result of these calls. How many of their jobs still run. */
 unsigned offloads_forsake(struct list *offloads);
+/* And nobody waits for a signal any more. */
+void listeners_close(struct loop *loop, struct list *listeners);
 
 #endif

@@ -94,7 +94,7 @@ static void make_posts_due(struct loop *loop)
 
 static bool take_posts(struct loop *loop)
 {
-	if (likely(!loop->is_known) || likely(!inbox_has_post(loop->inbox)))
+	if (likely(!loop->inbox || !inbox_has_post(loop->inbox)))
 		return false;
 	append_posts(loop, inbox_take(loop->inbox));
 	make_posts_due(loop);
@@ -159,7 +159,8 @@ static bool expects_posts(const struct loop *loop)
 
 static bool can_be_woken(const struct loop *loop)
 {
-	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 || expects_posts(loop);
+	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 || loop->listeners > 0 ||
+	    expects_posts(loop);
 }
 
 static bool somebody_waits(const struct loop *loop)
@@ -257,7 +258,7 @@ static bide_time sleep_limit(struct loop *loop, bide_time now)
 		if (deadline != BIDE_NEVER && expects_posts(loop))
 			limit = time_until(loop->patience, now);
 		else if (deadline != BIDE_NEVER)
-			limit = loop->descriptors.waiting > 0 ? VIRTUAL_IO_GRACE : 0;
+			limit = loop->descriptors.waiting > 0 || loop->listeners > 0 ? VIRTUAL_IO_GRACE : 0;
 	} else if (deadline != BIDE_NEVER) {
 		limit = time_until(deadline, now);
 	}
@@ -301,8 +302,8 @@ static bool fall_asleep(struct loop *loop)
 /* Waits. True if there was anything to hear of descriptors; *posted tells of posts. */
 static bool sleep_for(struct loop *loop, bide_time limit, bool *posted)
 {
-	bool is_asleep = loop->is_known && limit > 0 && fall_asleep(loop);
-	bool has_heard = look_at_descriptors(loop, !loop->is_known || is_asleep ? limit : 0);
+	bool is_asleep = limit > 0 && loop->inbox && fall_asleep(loop);
+	bool has_heard = look_at_descriptors(loop, is_asleep || !loop->inbox ? limit : 0);
 	if (is_asleep)
 		inbox_wake_up(loop->inbox);
 	*posted = take_posts(loop);

@@ -53,12 +53,13 @@ struct loop {
 	struct random random;      /* for choices that must be fair; seeded */
 	struct list settlers;      /* tasks in bide_settle() */
 	unsigned outside_work;     /* what other threads have promised to bring */
+	unsigned listeners;        /* tasks that wait for a signal */
 	bool stop;                 /* loop_run is to return */
 
 	/* What other threads bring. */
 	struct inbox *inbox;       /* NULL: closed */
 	bide_loop *handle;
-	bool is_known;             /* its handle was given out: somebody may post */
+	bool is_known;             /* its handle was given out: somebody may post, and wants to be heard soon */
 	bool posts_are_due;        /* posts_entry is in the ready queue, or handed */
 	struct inbox_post *posts;  /* taken out of the inbox, oldest first */
 	struct inbox_post **posts_end;

@@ -11,7 +11,7 @@
 
 static _Noreturn void be_the_child(void (*fn)(void *), void *arg, int out)
 {
-	static const int fatal[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE };
+	static const int fatal[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGINT, SIGTERM };
 	struct rlimit no_core = { 0, 0 };
 	setrlimit(RLIMIT_CORE, &no_core);
 	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
