@@ -18,6 +18,7 @@
 #include <bide/offload.h> /* threads for what blocks or computes */
 #include <bide/combine.h> /* waiting for several things */
 #include <bide/group.h>   /* children that never outlive their parent's block */
+#include <bide/process.h> /* other programs */
 #include <bide/signal.h>  /* signals to wait for */
 #include <bide/sync.h>    /* mutex, rwlock, condition, semaphore, event, barrier, once */
 #include <bide/chan.h>    /* channels */

@@ -39,7 +39,10 @@
 	X(MPROTECT, "mprotect")                                                                        \
 	X(MUNMAP, "munmap")                                                                            \
 	X(OPEN, "open")                                                                                \
+	X(PIDFD_OPEN, "pidfd_open")                                                                    \
+	X(PIPE, "pipe")                                                                                \
 	X(POLL, "poll")                                                                                \
+	X(POSIX_SPAWN, "posix_spawn")                                                                  \
 	X(PTHREAD_CREATE, "pthread_create")                                                            \
 	X(READ, "read")                                                                                \
 	X(RECV, "recv")                                                                                \
@@ -53,6 +56,7 @@
 	X(SOCKETPAIR, "socketpair")                                                                    \
 	X(UNLINK, "unlink")                                                                            \
 	X(STAT, "stat")                                                                                \
+	X(WAITID, "waitid")                                                                            \
 	X(WRITE, "write")
 
 enum fault_point {

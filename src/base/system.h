@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -20,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -326,6 +328,28 @@ static inline int system_getsockopt(int fd, int level, int name, void *value, so
 static inline int system_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
 	return SYSTEM_CALL(FAULT_SETSOCKOPT, setsockopt(fd, level, name, value, length));
+}
+
+static inline int system_pipe(int fds[2])
+{
+	return SYSTEM_CALL(FAULT_PIPE, pipe2(fds, O_CLOEXEC));
+}
+
+static inline int system_pidfd_open(pid_t pid)
+{
+	return SYSTEM_CALL(FAULT_PIDFD_OPEN, (int)syscall(SYS_pidfd_open, pid, 0));
+}
+
+static inline int system_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	return SYSTEM_CALL(FAULT_WAITID, waitid(type, id, info, options));
+}
+
+/* 0 or an errno, as the function it calls. */
+static inline int system_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+    const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
+{
+	return fault_hits(FAULT_POSIX_SPAWN) ? errno : posix_spawnp(pid, file, actions, attributes, argv, env);
 }
 
 #endif

@@ -14,6 +14,7 @@ static unsigned end(struct run *run, bide_time until)
 {
 	struct host_room *room = run->loop.rooms[LOOP_ROOM_HOST];
 	listeners_close(&run->loop, &room->listeners);
+	processes_forget(&run->loop, &room->processes);
 	unsigned running = room->pool ? pool_close(room->pool, until) : 0;
 	running += room->names ? pool_close(room->names, until) : 0;
 	unsigned forsaken = offloads_forsake(&room->offloads);
@@ -41,6 +42,7 @@ struct host_room *host_room(struct loop *loop)
 	list_init(&room->offloads);
 	list_init(&room->files);
 	list_init(&room->listeners);
+	list_init(&room->processes);
 	loop->rooms[LOOP_ROOM_HOST] = room;
 	run_of(loop)->host = &hooks;
 	return room;

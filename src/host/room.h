@@ -13,6 +13,7 @@ struct host_room {
 	struct list offloads;  /* calls of tasks that wait for a job (offload.c) */
 	struct list files;     /* calls on descriptors that a thread is using (file.c) */
 	struct list listeners; /* handles of signals (signal.c) */
+	struct list processes; /* children that were not reaped yet (process.c) */
 };
 
 /* NULL with ENOMEM. */
@@ -24,5 +25,7 @@ bide_pool *host_pool(struct host_room *room, bide_pool **pool);
 unsigned offloads_forsake(struct list *offloads);
 /* And nobody waits for a signal any more. */
 void listeners_close(struct loop *loop, struct list *listeners);
+/* And nobody for a child. */
+void processes_forget(struct loop *loop, struct list *processes);
 
 #endif
