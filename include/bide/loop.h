@@ -105,7 +105,8 @@ typedef struct bide_config {
  *     EMFILE, ENFILE, ENOMEM  no descriptors or memory for the loop */
 BIDE_API int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out);
 
-/* Cancels main, as bide_cancel() would, with the reason "bide_stop". Errors: EPERM outside a loop's thread; ESRCH main ended. */
+/* Cancels main, as bide_cancel() would, with the reason "bide_stop". Errors: EPERM outside a loop's thread;
+ * ESRCH main ended. */
 BIDE_API int bide_stop(void);
 
 /* Gives memory back to the system: the pages of stacks below what their parked tasks use, and all that
@@ -113,6 +114,17 @@ BIDE_API int bide_stop(void);
  * when it is idle; see also bide_config.trim_after. Outside a loop it does the same for the stacks of
  * bare coroutines that are not in use. Returns 0. [T] */
 BIDE_API int bide_trim(void);
+
+/* FORKS. A process that fork(2) makes while a loop runs has the parent's tasks as a copy, but must not run them:
+ * what they wait for is shared with the parent. So in the child the thread has no loop any more, and every
+ * call that needs one fails with EPERM (posts to the parent's loops with ESHUTDOWN). The task that called
+ * fork() may go on, exec, exit, or run a new loop with bide_run(); when it returns, no other task runs, and
+ * bide_run() returns -1 with EPERM in the child. Pools of threads (bide/offload.h) are the parent's. The
+ * parent notices nothing. For other programs see bide/process.h.
+ *
+ * bide_after_fork() does the same in a child that was made without fork(2), as by clone(2), and is harmless
+ * elsewhere. Returns 0. Errors: EINVAL the loop of this thread is this process's own. */
+BIDE_API int bide_after_fork(void);
 
 /* The loop of this thread, NULL outside bide_run(): a name for other threads to post to (bide/post.h), good for
  * ever. [T] */

@@ -18,6 +18,7 @@
 
 #include "await/tower.h"
 #include "base/fail.h"
+#include "base/locks.h"
 
 #define CLOSE_ROUNDS_MAX 1000
 
@@ -48,11 +49,10 @@ static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-
 struct thread_pool {
 	struct stack_pool stacks;
 	struct list coros;
-	pthread_mutex_t lock;
 };
 
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
-static struct thread_pool shared_pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct thread_pool shared_pool;
 
 static void init_pool(void)
 {
@@ -153,7 +153,7 @@ static char *take_stack(struct bide_coro *coro, size_t size)
 	struct stack_pool *stacks = &shared_pool.stacks;
 	char *top = NULL;
 	pthread_once(&pool_once, init_pool);
-	pthread_mutex_lock(&shared_pool.lock);
+	lock_take(LOCK_COROS);
 	if (stack_reserve(stacks, size ? size : STACK_SIZE_DEFAULT, &coro->stack) == 0) {
 		stack_get(stacks, &coro->stack);
 		top = stack_top(stacks, &coro->stack);
@@ -161,7 +161,7 @@ static char *take_stack(struct bide_coro *coro, size_t size)
 	}
 	enum stack_trouble trouble = stacks->trouble;
 	stacks->trouble = STACK_TROUBLE_NONE;
-	pthread_mutex_unlock(&shared_pool.lock);
+	lock_release(LOCK_COROS);
 	if (trouble != STACK_TROUBLE_NONE && loop_current)
 		report_limit(run_of(loop_current), &trouble);
 	return top;
@@ -193,10 +193,10 @@ static void coro_free(struct bide_coro *coro)
 {
 	strand_destroy(&coro->strand);
 	strand_forget(&coro->resumer);
-	pthread_mutex_lock(&shared_pool.lock);
+	lock_take(LOCK_COROS);
 	link_remove(&coro->all);
 	stack_put(&shared_pool.stacks, &coro->stack);
-	pthread_mutex_unlock(&shared_pool.lock);
+	lock_release(LOCK_COROS);
 	memory_free(&memory_default, coro, sizeof *coro);
 }
 
@@ -337,7 +337,7 @@ struct bide_coro *tower_of_thread(void)
 
 void coros_each_idle(tower_visitor *visit, void *arg)
 {
-	pthread_mutex_lock(&shared_pool.lock);
+	lock_take(LOCK_COROS);
 	list_each(link, &shared_pool.coros) {
 		struct bide_coro *coro = container_of(link, struct bide_coro, all);
 		if (atomic_load_explicit(&coro->thread, memory_order_relaxed) != &thread_coro)
@@ -345,7 +345,7 @@ void coros_each_idle(tower_visitor *visit, void *arg)
 		if (coro->state == BIDE_CORO_CREATED || coro->state == BIDE_CORO_SUSPENDED)
 			visit(&coro->stack, left_at(&coro->strand), coro, arg);
 	}
-	pthread_mutex_unlock(&shared_pool.lock);
+	lock_release(LOCK_COROS);
 }
 
 static void trim_one(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
@@ -360,15 +360,15 @@ void coros_trim(void)
 {
 	pthread_once(&pool_once, init_pool);
 	coros_each_idle(trim_one, NULL);
-	pthread_mutex_lock(&shared_pool.lock);
+	lock_take(LOCK_COROS);
 	stack_pool_trim(&shared_pool.stacks);
-	pthread_mutex_unlock(&shared_pool.lock);
+	lock_release(LOCK_COROS);
 }
 
 void coros_figures(struct stack_figures *figures)
 {
 	pthread_once(&pool_once, init_pool);
-	pthread_mutex_lock(&shared_pool.lock);
+	lock_take(LOCK_COROS);
 	stack_pool_figures(&shared_pool.stacks, figures);
-	pthread_mutex_unlock(&shared_pool.lock);
+	lock_release(LOCK_COROS);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "await/crew.h"
+#include "await/fork.h"
 #include "await/group.h"
 #include "await/record.h"
 #include "await/scratch.h"
@@ -340,6 +341,8 @@ static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *o
 	task_hold(run->main); /* whatever main does with its own handle */
 	while (!run->is_main_done) {
 		loop_run(&run->loop);
+		if (!loop_current)
+			return EPERM;
 		if (!run->is_main_done && run->deadlock_rounds > DEADLOCK_ROUNDS_MAX)
 			break;
 	}
@@ -359,6 +362,8 @@ static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, bid
 	struct run run = { 0 };
 	if (!main_fn || (config && check_config(config) < 0))
 		return EINVAL;
+	if (fork_watch() < 0)
+		return errno;
 	if (loop_current)
 		return EBUSY;
 	fill_in_defaults(&run, config);
@@ -366,7 +371,10 @@ static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, bid
 		return errno;
 	loop_current = &run.loop;
 	int err = run_main(&run, main_fn, arg, out);
-	destroy_run(&run);
+	if (loop_current)
+		destroy_run(&run);
+	else
+		overflow_unwatch(&run.overflow_watch); /* a forked process: the rest is the parent's */
 	return err;
 }
 

@@ -4,11 +4,11 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/locks.h"
 
 #define SHORT_TRANSFER (-1) /* in place of an errno: not a failure, a short count */
 
@@ -21,7 +21,6 @@ struct fault {
 
 atomic_bool fault_armed;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over faults */
 static struct fault faults[FAULT_COUNT];
 
 static const char *const point_names[FAULT_COUNT] = {
@@ -46,7 +45,7 @@ static const struct {
  * the err of the fault if it strikes now, else 0. */
 static int count_call(enum fault_point point, bool short_transfer)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(LOCK_FAULTS);
 	struct fault *fault = &faults[point];
 	int err = 0;
 	if (fault->err && (fault->err == SHORT_TRANSFER) == short_transfer) {
@@ -57,7 +56,7 @@ static int count_call(enum fault_point point, bool short_transfer)
 				fault->count = 0;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	lock_release(LOCK_FAULTS);
 	return err;
 }
 
@@ -153,9 +152,9 @@ int fault_set(const char *spec)
 		if (!rest)
 			return fail_with(EINVAL);
 	}
-	pthread_mutex_lock(&lock);
+	lock_take(LOCK_FAULTS);
 	memcpy(faults, set, sizeof faults);
-	pthread_mutex_unlock(&lock);
+	lock_release(LOCK_FAULTS);
 	atomic_store_explicit(&fault_armed, any, memory_order_relaxed);
 	return 0;
 }

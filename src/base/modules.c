@@ -5,10 +5,10 @@
 
 #include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "base/text.h"
 
 #define MODULES_MAX 128
@@ -21,7 +21,6 @@ static struct module {
 } modules[MODULES_MAX];
 static atomic_int module_count;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over adding */
 
 static void copy_base_name(char name[NAME_SIZE], const char *path)
 {
@@ -62,9 +61,9 @@ static int note_one(struct dl_phdr_info *info, size_t size, void *arg)
 
 void modules_note(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(LOCK_MODULES);
 	dl_iterate_phdr(note_one, NULL);
-	pthread_mutex_unlock(&lock);
+	lock_release(LOCK_MODULES);
 }
 
 /* The latest first: what is gone may have left its addresses to it. */

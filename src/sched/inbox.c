@@ -2,10 +2,10 @@
  * Layer sched: the inbox of a loop. See inbox.h for the protocol. */
 #include "sched/inbox.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include "base/fail.h"
+#include "base/locks.h"
 #include "base/memory.h"
 #include "base/system.h"
 
@@ -37,16 +37,16 @@ bide_loop *inbox_handle(struct inbox *inbox)
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint process; /* see inboxes_forget() */
 static struct inbox *spare; /* inboxes that are nobody's */
 
 static struct inbox *take_spare(void)
 {
-	pthread_mutex_lock(&spare_lock);
+	lock_take(LOCK_INBOXES);
 	struct inbox *inbox = spare;
 	if (inbox)
 		spare = inbox->next;
-	pthread_mutex_unlock(&spare_lock);
+	lock_release(LOCK_INBOXES);
 	return inbox;
 }
 
@@ -58,6 +58,7 @@ struct inbox *inbox_open(int wake_fd)
 	if (!inbox)
 		return NULL;
 	inbox->wake_fd = wake_fd;
+	inbox->process = atomic_load(&process);
 	atomic_store(&inbox->sleep, INBOX_AWAKE);
 	return inbox;
 }
@@ -94,10 +95,10 @@ struct inbox_post *inbox_close(struct inbox *inbox)
 		sched_yield();
 		INBOX_STEP();
 	}
-	pthread_mutex_lock(&spare_lock);
+	lock_take(LOCK_INBOXES);
 	inbox->next = spare;
 	spare = inbox;
-	pthread_mutex_unlock(&spare_lock);
+	lock_release(LOCK_INBOXES);
 	return posts;
 }
 
@@ -121,6 +122,11 @@ bool inbox_fall_asleep(struct inbox *inbox)
 void inbox_wake_up(struct inbox *inbox)
 {
 	atomic_store_explicit(&inbox->sleep, INBOX_AWAKE, memory_order_relaxed);
+}
+
+void inboxes_forget(void)
+{
+	atomic_fetch_add(&process, 1);
 }
 
 /* ---- any thread --------------------------------------------------------------------------------- */
@@ -160,6 +166,8 @@ int inbox_post(bide_loop *handle, struct inbox_post *post)
 	struct inbox *inbox = inbox_of(handle);
 	uintptr_t generation = generation_of((uintptr_t)handle);
 	uintptr_t head = atomic_load(&inbox->head);
+	if (inbox->process != atomic_load_explicit(&process, memory_order_relaxed))
+		return fail_with(ESHUTDOWN);
 	do {
 		if (generation_of(head) != generation)
 			return fail_with(ESHUTDOWN);

@@ -49,6 +49,7 @@ struct inbox {
 	atomic_uint wakers;          /* threads that may be about to write to wake_fd */
 	atomic_uint_fast64_t holds;  /* keep-alives; above bit 31 the generation */
 	int wake_fd;
+	unsigned process;            /* the one it was opened in: counts forks */
 	struct inbox *next;          /* while it is nobody's */
 };
 
@@ -81,6 +82,9 @@ static inline unsigned inbox_holds(struct inbox *inbox)
 
 /* The name by which others know it. */
 bide_loop *inbox_handle(struct inbox *inbox);
+
+/* In a process that has just been forked: the parent's inboxes take nothing from here. */
+void inboxes_forget(void);
 
 /* ---- for any thread ---- */
 

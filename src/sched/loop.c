@@ -386,6 +386,16 @@ void loop_stop(struct loop *loop)
 	pace_check_now(&loop->pace); /* the running task gives control back at its next switch */
 }
 
+void loop_forget(void)
+{
+	struct loop *loop = loop_current;
+	if (!loop)
+		return;
+	loop_stop(loop);
+	poller_destroy(&loop->poller); /* this process's copies of the descriptors */
+	loop_current = NULL;
+}
+
 /* ---- invariants -------------------------------------------------------------------------------- */
 
 static void check_record(void *record, void *arg)

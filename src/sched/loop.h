@@ -101,7 +101,8 @@ struct loop_settings {
 	bool (*deadlocked)(struct loop *loop);
 };
 
-/* The loop of this thread, NULL outside one. */
+/* The loop of this thread, NULL outside one; and in a process that a task has forked, which must not touch
+ * what it shares with its parent's loop. */
 extern __thread struct loop *loop_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 int loop_init(struct loop *loop, const struct loop_settings *settings); /* 0, or -1 with errno */
@@ -110,6 +111,10 @@ void loop_destroy(struct loop *loop);
 /* Runs what is ready and waits for more, until loop_stop(). */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
+
+/* In a process that has just been forked: this thread has no loop any more. loop_run() returns as soon as it
+ * is back in control. */
+void loop_forget(void);
 
 /* The handle by which other threads know the loop. */
 bide_loop *loop_handle(struct loop *loop);

@@ -118,9 +118,10 @@ void task_enter(struct task *child)
 	switch_from(loop, task, make_running(loop, child));
 }
 
+/* Also in a forked process, where the thread has no loop any more. */
 _Noreturn void task_exit(struct task *task)
 {
-	struct loop *loop = loop_current;
+	struct loop *loop = task->loop;
 	task_set_state(task, TASK_DONE);
 	loop->dead = task;
 	struct strand *to = choose_next(loop);

@@ -2,10 +2,10 @@
  * Layer sched: signals, brought from their handlers to loops. See signals.h. */
 #include "sched/signals.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include "base/fail.h"
+#include "base/locks.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "sched/loop.h"
@@ -20,7 +20,6 @@ struct disposition {
 	siginfo_t info;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct disposition dispositions[SIGNALS + 1]; /* by number */
 static _Atomic(struct signal_watch *) watches;
 
@@ -214,7 +213,7 @@ struct signal_watch *signals_watch(struct loop *loop, signal_mask mask, bool is_
 		errno = EINVAL;
 		return NULL;
 	}
-	pthread_mutex_lock(&lock);
+	lock_take(LOCK_SIGNALS);
 	struct signal_watch *watch = find_closed();
 	if (watch) {
 		watch->heard = heard;
@@ -222,19 +221,28 @@ struct signal_watch *signals_watch(struct loop *loop, signal_mask mask, bool is_
 		if (!open_watch(watch, loop, mask, is_stop))
 			watch = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	lock_release(LOCK_SIGNALS);
 	return watch;
 }
 
 void signals_unwatch(struct loop *loop, struct signal_watch *watch)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(LOCK_SIGNALS);
 	drop_watches(atomic_exchange(&watch->mask, 0));
-	pthread_mutex_unlock(&lock);
+	lock_release(LOCK_SIGNALS);
 	while (atomic_load(&watch->is_posted) && !loop_withdraw_post(loop, &watch->post))
 		sched_yield(); /* a handler on another thread is about to send it */
 	atomic_store(&watch->is_posted, false);
 	atomic_store(&watch->loop, NULL);
+}
+
+void signals_forget(void)
+{
+	for (struct signal_watch *watch = atomic_load(&watches); watch; watch = watch->next) {
+		drop_watches(atomic_exchange(&watch->mask, 0));
+		atomic_store(&watch->is_posted, false);
+		atomic_store(&watch->loop, NULL);
+	}
 }
 
 int signals_take(struct signal_watch *watch)

@@ -50,6 +50,9 @@ struct signal_watch *signals_watch(struct loop *loop, signal_mask mask, bool is_
 /* On the same thread. Dispositions are the host's again, unless it has changed them meanwhile. */
 void signals_unwatch(struct loop *loop, struct signal_watch *watch);
 
+/* In a process that has just been forked: the parent's loops hear nothing of its signals. */
+void signals_forget(void);
+
 /* Lowers one flag: the least signal that was raised; 0: none was. */
 int signals_take(struct signal_watch *watch);
 

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/fail.h"
+#include "base/locks.h"
 #include "base/modules.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -25,7 +26,6 @@ static const int signals[] = { SIGSEGV, SIGBUS };
 #define SIGNALS 2
 
 /* Written under the lock and only while nobody watches; so the handler reads without. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned watches;
 static struct sigaction before[SIGNALS];
 static overflow_finder *find_victim;
@@ -238,21 +238,21 @@ static int install(overflow_finder *finder)
 static int join(overflow_finder *finder)
 {
 	modules_note();
-	pthread_mutex_lock(&lock);
+	lock_take(LOCK_OVERFLOW);
 	int result = watches == 0 ? install(finder) : 0;
 	if (result == 0)
 		watches++;
-	pthread_mutex_unlock(&lock);
+	lock_release(LOCK_OVERFLOW);
 	return result;
 }
 
 static void leave(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(LOCK_OVERFLOW);
 	if (--watches == 0)
 		for (int i = 0; i < SIGNALS; i++)
 			restore(i);
-	pthread_mutex_unlock(&lock);
+	lock_release(LOCK_OVERFLOW);
 }
 
 /* ---- the thread's part ---------------------------------------------------------------------------- */
