@@ -20,6 +20,7 @@
 #include <bide/group.h>   /* children that never outlive their parent's block */
 #include <bide/process.h> /* other programs */
 #include <bide/signal.h>  /* signals to wait for */
+#include <bide/many.h>    /* several loops */
 #include <bide/sync.h>    /* mutex, rwlock, condition, semaphore, event, barrier, once */
 #include <bide/chan.h>    /* channels */
 #include <bide/io.h>      /* descriptors */
