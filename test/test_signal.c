@@ -28,10 +28,10 @@ static void close_signals(int handle)
 
 static void must_get(int handle, int number)
 {
-	siginfo_t info;
+	bide_signal_info info;
 	int got = bide_signal_wait(handle, &info);
 	must_msg(got == number, "signal %d", got);
-	must(info.si_signo == number);
+	must(info.number == number);
 }
 
 /* Nothing is waiting to be told. */
@@ -195,10 +195,10 @@ REAL_TEST(signals_of_another_thread_wake_a_sleeping_loop)
 
 static void *wait_and_note(void *arg)
 {
-	siginfo_t info;
+	bide_signal_info info;
 	int number = bide_signal_wait(*(int *)arg, &info);
 	note("%s", number == SIGUSR1 ? "one" : number == SIGUSR2 ? "two" : strerrorname_np(errno));
-	must(number < 0 || info.si_pid == getpid());
+	must(number < 0 || (info.pid == getpid() && info.uid == getuid()));
 	return NULL;
 }
 

@@ -18,7 +18,8 @@
 #ifndef BIDE_SIGNAL_H
 #define BIDE_SIGNAL_H
 
-#include <signal.h>
+#include <sys/select.h> /* sigset_t, also where <signal.h> is that of the C standard alone */
+#include <sys/types.h>
 
 #include <bide/api.h>
 
@@ -30,11 +31,20 @@ BIDE_BEGIN
  * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS); EPERM outside a loop's thread; ENOMEM. */
 BIDE_API int bide_signal_open(const sigset_t *set);
 
+/* What the kernel told about a signal, as in siginfo_t (sigaction(2)). */
+typedef struct bide_signal_info {
+	int number;
+	int code;   /* SI_USER ... */
+	pid_t pid;  /* who sent it, or, for SIGCHLD, the child; 0 if the kernel did */
+	uid_t uid;
+	int value;  /* of sigqueue(3) */
+} bide_signal_info;
+
 /* Waits until one of them has come since it was told last. Returns its number; the lowest first. Several
  * tasks may wait: each signal goes to one of them, first come, first served.
- * `*info` (may be NULL) receives what the kernel told about it, at one of the last times it came. [S]
+ * `*info` (may be NULL) receives what was told about it, at one of the last times it came. [S]
  * Errors: EBADF no such handle, or it was closed meanwhile. A wait that fails takes no signal. */
-BIDE_API int bide_signal_wait(int handle, siginfo_t *info);
+BIDE_API int bide_signal_wait(int handle, bide_signal_info *info);
 
 /* Ends the watch; who waits gets EBADF. What was raised and not told is dropped.
  * Errors: EBADF no such handle; EPERM outside a loop's thread. */

@@ -88,7 +88,14 @@ static int wait_for_signal(struct task *task, struct listener *listener)
 	return status ? fail_with(status) : task->wait.detail;
 }
 
-int bide_signal_wait(int handle, siginfo_t *info)
+static void tell(int number, bide_signal_info *info)
+{
+	siginfo_t told;
+	signals_info(number, &told);
+	*info = (bide_signal_info){ number, told.si_code, told.si_pid, told.si_uid, told.si_value.sival_int };
+}
+
+int bide_signal_wait(int handle, bide_signal_info *info)
 {
 	struct task *task = checkpoint();
 	if (!task)
@@ -98,7 +105,7 @@ int bide_signal_wait(int handle, siginfo_t *info)
 		return fail_with(EBADF);
 	int number = wait_for_signal(task, listener);
 	if (number > 0 && info)
-		signals_info(number, info);
+		tell(number, info);
 	return number;
 }
 
