@@ -457,7 +457,8 @@ END_TEST
 
 static const char *const failures[] = { "sigaltstack:EINVAL@1", "sigaltstack:EPERM@2", "mmap:ENOMEM@1",
 	"madvise:EINVAL,mprotect:ENOMEM@1", /* the guard of the alternate stack */
-	"sigaction:EINVAL@1", "sigaction:EINVAL@2", "sigaction:EINVAL@3", "sigaction:EINVAL@4" };
+	"sigaction:EINVAL@1", "sigaction:EINVAL@2", "sigaction:EINVAL@3", "sigaction:EINVAL@4",
+	"sigaction:EINVAL@5", "sigaction:EINVAL@6" };
 
 START_TEST(what_cannot_be_installed_is_an_error_and_nothing_is_changed)
 {

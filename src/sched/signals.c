@@ -131,10 +131,11 @@ static void drop_watches(signal_mask mask)
 			drop_watch(number);
 }
 
-/* The signals of `mask` that are watched now; 0 with errno if one cannot be. */
-static signal_mask add_watches(signal_mask mask, bool is_stop)
+/* *watched: the signals of `mask` that are watched now; none, with -1 and errno, if one cannot be. */
+static int add_watches(signal_mask mask, bool is_stop, signal_mask *watched)
 {
 	signal_mask added = 0;
+	*watched = 0;
 	for (int number = 1; number <= SIGNALS; number++) {
 		int result = mask & signal_bit(number) ? add_watch(number, is_stop) : 0;
 		if (result > 0)
@@ -143,10 +144,10 @@ static signal_mask add_watches(signal_mask mask, bool is_stop)
 			continue;
 		int err = errno;
 		drop_watches(added);
-		errno = err;
-		return 0;
+		return fail_with(err);
 	}
-	return added;
+	*watched = added;
+	return 0;
 }
 
 /* ---- watches ------------------------------------------------------------------------------------ */
@@ -198,12 +199,12 @@ static bool open_watch(struct signal_watch *watch, struct loop *loop, signal_mas
 	atomic_store(&watch->raised, 0);
 	atomic_store(&watch->loop, loop->handle);
 	atomic_store(&watch->mask, mask);
-	signal_mask watched = add_watches(mask, is_stop);
+	signal_mask watched;
+	int result = add_watches(mask, is_stop, &watched);
 	atomic_store(&watch->mask, watched);
-	if (watched || is_stop)
-		return true;
-	atomic_store(&watch->loop, NULL);
-	return false;
+	if (result < 0)
+		atomic_store(&watch->loop, NULL);
+	return result == 0;
 }
 
 struct signal_watch *signals_watch(struct loop *loop, signal_mask mask, bool is_stop,
