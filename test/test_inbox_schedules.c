@@ -29,6 +29,7 @@ static int let_wakers_finish(void);
 #define inbox_post model_post
 #define inbox_hold model_hold
 #define inbox_release model_release
+#define inboxes_forget model_forget
 #include "../src/sched/inbox.c"
 
 #define POSTERS_MAX 3

@@ -12,6 +12,7 @@
 
 #include "await/record.h"
 #include "base/fail.h"
+#include "sched/posts.h"
 
 static struct posted_future *posted_of(bide_future *future)
 {
@@ -74,7 +75,7 @@ static int recall_sent(struct posted_future *posted)
 	struct loop *loop = loop_current;
 	if (!loop || loop_handle(loop) != posted->loop)
 		return fail_with(EPERM);
-	while (!loop_withdraw_post(loop, &posted->post)) {
+	while (!posts_withdraw(loop, &posted->post)) {
 		if (atomic_load(&posted->state) == POSTED_NOT)
 			return 0; /* the loop is ending, and refused it */
 		sched_yield();

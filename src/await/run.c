@@ -18,6 +18,7 @@
 #include "await/stop.h"
 #include "await/tower.h"
 #include "base/fail.h"
+#include "sched/posts.h"
 
 #define KNOWN_FLAGS (BIDE_DEBUG | BIDE_NO_SIGNALS | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER |      \
 	BIDE_UNGUARDED_STACKS | BIDE_PAINT_STACKS)
@@ -173,7 +174,7 @@ static unsigned end_all(struct run *run)
 	bide_time until = time_add(clock_monotonic(), run->config.shutdown_grace);
 	end_leftovers(run, until);
 	stop_watch_end(run);
-	loop_close_inbox(&run->loop);
+	posts_close(&run->loop);
 	unsigned jobs = run->host ? run->host->end(run, until) : 0;
 	return run->alive + jobs;
 }

@@ -6,10 +6,9 @@
 
 #include "sched/doubt.h"
 #include "sched/park.h"
+#include "sched/posts.h"
 
 __thread struct loop *loop_current;
-
-static void run_posts(struct entry *entry);
 
 int loop_init(struct loop *loop, const struct loop_settings *settings)
 {
@@ -22,7 +21,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 		.memory = settings->memory,
 		.random = { settings->seed },
 		.posts_end = &loop->posts,
-		.posts_entry = { .run = run_posts },
+		.posts_entry = { .run = posts_run },
 		.patience = BIDE_NEVER,
 		.task_main = settings->task_main,
 		.task_buried = settings->task_buried,
@@ -66,8 +65,6 @@ void loop_destroy(struct loop *loop)
 	poller_destroy(&loop->poller);
 }
 
-/* ---- posts ------------------------------------------------------------------------------------- */
-
 bide_loop *loop_handle(struct loop *loop)
 {
 	if (!loop->is_known && loop->inbox) {
@@ -75,78 +72,6 @@ bide_loop *loop_handle(struct loop *loop)
 		pace_expect(&loop->pace);
 	}
 	return loop->handle;
-}
-
-static void append_posts(struct loop *loop, struct inbox_post *posts)
-{
-	*loop->posts_end = posts;
-	while (*loop->posts_end)
-		loop->posts_end = &(*loop->posts_end)->next;
-}
-
-static void make_posts_due(struct loop *loop)
-{
-	if (!loop->posts || loop->posts_are_due)
-		return;
-	loop->posts_are_due = true;
-	ready_push(&loop->ready, &loop->posts_entry);
-}
-
-static bool take_posts(struct loop *loop)
-{
-	if (likely(!loop->inbox || !inbox_has_post(loop->inbox)))
-		return false;
-	append_posts(loop, inbox_take(loop->inbox));
-	make_posts_due(loop);
-	return true;
-}
-
-static void remove_post(struct loop *loop, struct inbox_post **at)
-{
-	struct inbox_post *post = *at;
-	*at = post->next;
-	if (loop->posts_end == &post->next)
-		loop->posts_end = at;
-}
-
-/* The oldest, if there is one. */
-static bool run_one_post(struct loop *loop)
-{
-	struct inbox_post *post = loop->posts;
-	if (!post)
-		return false;
-	remove_post(loop, &loop->posts);
-	post->run(post);
-	return true;
-}
-
-static void run_posts(struct entry *entry)
-{
-	struct loop *loop = container_of(entry, struct loop, posts_entry);
-	loop->posts_are_due = false;
-	for (int i = 0; i < POSTS_AT_ONCE && run_one_post(loop); i++)
-		continue;
-	make_posts_due(loop);
-}
-
-bool loop_withdraw_post(struct loop *loop, struct inbox_post *post)
-{
-	take_posts(loop);
-	for (struct inbox_post **at = &loop->posts; *at; at = &(*at)->next)
-		if (*at == post) {
-			remove_post(loop, at);
-			return true;
-		}
-	return false;
-}
-
-void loop_close_inbox(struct loop *loop)
-{
-	append_posts(loop, inbox_close(loop->inbox));
-	loop->inbox = NULL;
-	loop->is_known = false;
-	while (run_one_post(loop))
-		continue;
 }
 
 /* ---- looking ----------------------------------------------------------------------------------- */
@@ -219,7 +144,7 @@ static void look(struct loop *loop)
 		if (loop->descriptors.fired >= HANDFUL || look_at_descriptors(loop, 0))
 			loop->descriptors.heard_at = now;
 	}
-	take_posts(loop);
+	posts_take(loop);
 	look_at_timers(loop);
 	if (unlikely(now >= loop->sweep_at))
 		loop->sweep(loop, now, false);
@@ -306,7 +231,7 @@ static bool sleep_for(struct loop *loop, bide_time limit, bool *posted)
 	bool has_heard = look_at_descriptors(loop, is_asleep || !loop->inbox ? limit : 0);
 	if (is_asleep)
 		inbox_wake_up(loop->inbox);
-	*posted = take_posts(loop);
+	*posted = posts_take(loop);
 	return has_heard;
 }
 
@@ -314,7 +239,7 @@ static bool sleep_for(struct loop *loop, bide_time limit, bool *posted)
 static bool idle(struct loop *loop)
 {
 	bool posted;
-	if (settle(loop) || take_posts(loop))
+	if (settle(loop) || posts_take(loop))
 		return true;
 	if (!can_be_woken(loop))
 		return loop->deadlocked(loop);

@@ -119,12 +119,6 @@ void loop_forget(void);
 /* The handle by which other threads know the loop. */
 bide_loop *loop_handle(struct loop *loop);
 
-/* Takes a post back before it has run. False if it is not there (yet). */
-bool loop_withdraw_post(struct loop *loop, struct inbox_post *post);
-
-/* No post is accepted any more; runs those that were. */
-void loop_close_inbox(struct loop *loop);
-
 static inline bide_time loop_now(const struct loop *loop)
 {
 	return clock_now(&loop->clock);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "sched/loop.h"
+#include "sched/posts.h"
 
 #define SIGNALS 64
 
@@ -231,7 +232,7 @@ void signals_unwatch(struct loop *loop, struct signal_watch *watch)
 	lock_take(LOCK_SIGNALS);
 	drop_watches(atomic_exchange(&watch->mask, 0));
 	lock_release(LOCK_SIGNALS);
-	while (atomic_load(&watch->is_posted) && !loop_withdraw_post(loop, &watch->post))
+	while (atomic_load(&watch->is_posted) && !posts_withdraw(loop, &watch->post))
 		sched_yield(); /* a handler on another thread is about to send it */
 	atomic_store(&watch->is_posted, false);
 	atomic_store(&watch->loop, NULL);
