@@ -102,13 +102,22 @@ bool loop_takes_over(struct loop *loop)
 #define HANDFUL 16
 #define PLENTY (8 * POLLER_BATCH)
 
+/* Is anything ready but tasks that an event woke? Asked while those are fewer than a handful. */
+static bool others_are_ready(const struct loop *loop)
+{
+	const struct link *end = &loop->ready.entries.head, *link = end->next;
+	for (size_t fired = loop->descriptors.fired; fired > 0 && link != end; fired--)
+		link = link->next;
+	return link != end;
+}
+
 /* How many tasks may be woken at a look. What the kernel touched to report an event, and what was fetched
  * for its task, is near when the task runs soon, and far when a thousand others run before. So a loop that
- * serves descriptors and little else takes a handful at a time. But when other tasks had the loop since
- * the last of those ran, whoever is ready gets a turn as they do. */
+ * serves descriptors alone takes a handful at a time: the next ones come no later for it. But when others are
+ * ready, a handful would wait for a turn of theirs, and the rest for many: then whoever is ready is woken. */
 static int tasks_to_wake(const struct loop *loop)
 {
-	return loop->descriptors.fired == 0 && !ready_is_empty(&loop->ready) ? PLENTY : HANDFUL;
+	return others_are_ready(loop) ? PLENTY : HANDFUL;
 }
 
 /* True if there was anything to hear. */
@@ -135,7 +144,8 @@ static void look_at_timers(struct loop *loop)
 		timer->expired(timer);
 }
 
-/* The look between turns: descriptors if anybody waits for one, then posts, then timers. */
+/* The look between turns: descriptors if anybody waits for one, then posts, then timers. While a handful that
+ * were woken have yet to run, the poller is not asked: they run first, and the next look is not far. */
 static void look(struct loop *loop)
 {
 	bide_time now = clock_monotonic();
