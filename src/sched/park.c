@@ -46,19 +46,15 @@ static inline struct strand *make_running(struct loop *loop, struct task *task)
 	return &task->strand;
 }
 
-/* The frames to which the task behind the next one returns may be far from the cache, and a return is
- * mispredicted until its address is there: they are fetched while the next one runs. */
+/* For the task behind the next one, while the next one runs. */
 static inline __attribute__((always_inline)) void fetch_ahead(const struct ready_queue *queue)
 {
-	struct link *link = queue->entries.head.next;
-	if (link->next == &queue->entries.head || container_of(link, struct entry, link)->run)
+	const struct link *link = queue->entries.head.next;
+	if (link->next == &queue->entries.head)
 		return; /* one at most is there: of two that take turns neither is far */
-	const struct task *task = task_of_entry(container_of(link, struct entry, link));
-	if (likely(task->state == TASK_READY)) {
-		const char *sp = task->strand.context.sp;
-		__builtin_prefetch(sp);
-		__builtin_prefetch(sp + 64);
-	}
+	const struct task *task = resumable(link);
+	if (likely(task != NULL))
+		prefetch_stack(task, 2);
 }
 
 /* Who runs next: the head of the ready queue, or the loop if that is a callback, if there is none,
