@@ -286,6 +286,7 @@ BODY_TEST(a_wait_is_doubted_if_the_registration_is_older)
 	must_join(reader);
 	/* Nobody waits, nothing to ask about. */
 	int controls = counted.epoll_ctl;
+	must(doubts_ask(loop_current, descriptors->heard_at) == BIDE_NEVER); /* nor to be woken for */
 	must(doubts_ask(loop_current, clock_monotonic() + 2 * LONG) == BIDE_NEVER && counted.epoll_ctl == controls);
 	must(bide_close(fds[0]) == 0);
 	must(list_is_empty(&descriptors->doubted) && descriptors->listed == 0);
