@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Part of bide: looking into a running program: figures, and stacks. Nothing here suspends. */
+ * Part of bide: looking into a running program: its tasks, figures, and stacks. Nothing here suspends. */
 #ifndef BIDE_INSPECT_H
 #define BIDE_INSPECT_H
+
+#include <stdio.h>
 
 #include <bide/api.h>
 #include <bide/coro.h>
 
 BIDE_BEGIN
+
+/* ---- tasks ---------------------------------------------------------------------------------------- */
+
+/* Writes a line for each task of this thread's loop that has not ended: id and name, state, what it waits for
+ * and who holds that, when the wait ends by itself, the nearest deadline, whether it is canceled, whose child
+ * it is, how much of its stack it stands on (with BIDE_PAINT_STACKS also the most it ever used) and where
+ * it was spawned, as "program+0x1234" for addr2line. flags must be 0.
+ * Returns 0. Errors: EINVAL out is NULL, or flags; EPERM outside a loop's thread; those of writing. */
+BIDE_API int bide_dump(FILE *out, unsigned flags);
 
 /* ---- figures --------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "await/crew.h"
+#include "await/deadlock.h"
 #include "await/fork.h"
 #include "await/group.h"
 #include "await/record.h"
@@ -23,7 +23,6 @@
 #define KNOWN_FLAGS (BIDE_DEBUG | BIDE_NO_SIGNALS | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER |      \
 	BIDE_UNGUARDED_STACKS | BIDE_PAINT_STACKS)
 #define DEFAULT_GRACE (5 * BIDE_SEC)
-#define DEADLOCK_ROUNDS_MAX 1000 /* tasks that wait again and again, whatever the errno */
 
 /* ---- reports ----------------------------------------------------------------------------------- */
 
@@ -55,85 +54,6 @@ void run_report(struct run *run, int kind, const char *format, ...)
 		write_to_stderr("\n");
 	}
 	errno = saved;
-}
-
-/* ---- deadlock ---------------------------------------------------------------------------------- */
-
-struct deadlock_text {
-	struct run *run;
-	char text[800];
-	size_t length;
-};
-
-__attribute__((format(printf, 2, 3))) static void append(struct deadlock_text *out, const char *format, ...)
-{
-	va_list args;
-	if (out->length >= sizeof out->text)
-		return;
-	va_start(args, format);
-	out->length += (size_t)vsnprintf(out->text + out->length, sizeof out->text - out->length, format, args);
-	va_end(args);
-}
-
-/* For whose end, or start, a task waits. */
-static const struct await_task *awaited_task(const struct wait *wait)
-{
-	switch (wait->kind) {
-	case WAIT_JOIN:
-	case WAIT_START:
-		return wait->object;
-	case WAIT_CREW:
-		return crew_pending(wait->object);
-	default:
-		return NULL;
-	}
-}
-
-static void describe_waiter(void *record, void *arg)
-{
-	struct await_task *task = record;
-	struct deadlock_text *out = arg;
-	char label[TASK_LABEL_SIZE], object[TASK_LABEL_SIZE];
-	if (!record_is_live(task) || task->task.state != TASK_SUSPENDED || out->length >= sizeof out->text)
-		return;
-	const struct wait *wait = &task->task.wait;
-	object[0] = '\0';
-	const struct await_task *awaited = awaited_task(wait);
-	if (awaited)
-		task_label(awaited, object);
-	else if (wait->object)
-		snprintf(object, sizeof object, "%p", wait->object);
-	append(out, "; task %s waits for %s%s%s", task_label(task, label), wait_kind_names[wait->kind],
-	    object[0] ? " " : "", object);
-	const struct lock_hooks *locks = out->run->locks;
-	const struct await_task *holder = locks ? locks->holder(wait->kind, wait->object) : NULL;
-	if (holder)
-		append(out, ", held by task %s", task_label(holder, label));
-}
-
-static void fail_wait(void *record, void *arg)
-{
-	struct await_task *task = record;
-	(void)arg;
-	if (record_is_live(task) && task->task.state == TASK_SUSPENDED)
-		task_wake(&task->task, EDEADLK);
-}
-
-/* Nothing is ready, and no timer, descriptor or other thread can change that. Every wait fails, so
- * that clean-up code runs and main ends. */
-static bool deadlocked(struct loop *loop)
-{
-	struct run *run = run_of(loop);
-	if (run->deadlock_rounds++ >= DEADLOCK_ROUNDS_MAX)
-		return false;
-	if (!run->is_deadlocked) {
-		struct deadlock_text out = { .run = run };
-		slab_each(&loop->tasks, describe_waiter, &out);
-		run_report(run, BIDE_REPORT_DEADLOCK, "deadlock: nothing can ever run again%s", out.text);
-	}
-	run->is_deadlocked = true;
-	slab_each(&loop->tasks, fail_wait, NULL);
-	return true;
 }
 
 /* ---- the end ----------------------------------------------------------------------------------- */
@@ -297,7 +217,7 @@ static int init_loop(struct run *run)
 		.seed = run->config.seed,
 		.task_main = life_main,
 		.task_buried = life_buried,
-		.deadlocked = deadlocked,
+		.deadlocked = deadlock_report,
 	};
 	list_init(&run->soons);
 	list_init(&run->done_callbacks);

@@ -46,7 +46,7 @@ int scope_outer_interrupt(const struct scope *scope, const struct await_task *ta
 	return interrupt_from(task, scope->outer);
 }
 
-static bide_time nearest_deadline(const struct await_task *task)
+bide_time scope_deadline(const struct await_task *task)
 {
 	bide_time nearest = BIDE_NEVER;
 	for (const struct scope *scope = task->scope; scope; scope = scope->outer) {
@@ -61,7 +61,7 @@ static bide_time nearest_deadline(const struct await_task *task)
 static void timer_update(struct await_task *task)
 {
 	struct loop *loop = task->task.loop;
-	bide_time nearest = nearest_deadline(task);
+	bide_time nearest = scope_deadline(task);
 	if (nearest == BIDE_NEVER && !task->has_annex)
 		return;
 	struct timer *timer = &annex_of(task)->scope_timer;

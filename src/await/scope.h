@@ -33,6 +33,8 @@ _Static_assert(sizeof(struct scope) <= sizeof(bide_scope), "bide_scope.opaque");
 /* Sets task.interrupt, and the scope timer, from what is in force. */
 void interrupt_update(struct await_task *task);
 
+/* The nearest deadline in force for the task, BIDE_NEVER if there is none. */
+bide_time scope_deadline(const struct await_task *task);
 /* Of annex.scope_timer. */
 void scope_timer_expired(struct timer *timer);
 
