@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Whose a coroutine is, and what becomes of it when its owner ends: bide/coro.h. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "runs.h"
 #include "trace.h"
@@ -83,6 +85,78 @@ START_TEST(a_thread_in_the_place_of_the_owner_is_not_the_owner)
 		else
 			on_another_thread(close_it, coro);
 	}
+}
+END_TEST
+
+static _Atomic bool goes_on;
+static bide_coro *_Atomic handed_over;
+
+static void *end_what_is_handed_over(void *arg)
+{
+	while (goes_on) {
+		bide_coro *coro = atomic_exchange(&handed_over, NULL);
+		if (!coro)
+			continue;
+		begin_coro(coro);
+		must(bide_coro_resume(coro, arg, NULL) == 0);
+		close_coro(coro);
+	}
+	return NULL;
+}
+
+/* It looks through all that are idle here, and that one is not any more: for ThreadSanitizer to say. */
+START_TEST(one_made_here_may_begin_elsewhere_while_this_thread_trims)
+{
+	pthread_t thread;
+	goes_on = true;
+	must(pthread_create(&thread, NULL, end_what_is_handed_over, &goes_on) == 0);
+	for (int i = 0; i < suite_scaled_down(500, 100); i++) {
+		bide_coro *none = NULL, *coro = new_coro(yield_once, "it");
+		while (!atomic_compare_exchange_weak(&handed_over, &none, coro))
+			none = NULL;
+		must(bide_trim() == 0);
+	}
+	while (handed_over)
+		sched_yield();
+	goes_on = false;
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+static void *exit_the_thread(void *arg)
+{
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+static void *begin_another(void *arg)
+{
+	bide_coro **coros = arg;
+	bide_coro_resume(coros[1], NULL, NULL);
+	return NULL;
+}
+
+static void *exit_in_a_tower(void *arg)
+{
+	begin_coro(((bide_coro **)arg)[2]);
+	bide_coro_resume(*(bide_coro **)arg, arg, NULL);
+	return NULL;
+}
+
+START_TEST(coroutines_in_which_a_thread_exits_can_be_closed)
+{
+	bide_coro *coros[3];
+	if (suite_is_for("thread")) /* which wants a thread to end on its own stack */
+		return;
+	coros[0] = new_coro(begin_another, coros);
+	coros[1] = new_coro(exit_the_thread, NULL);
+	coros[2] = new_coro(yield_once, "the third");
+	on_another_thread(exit_in_a_tower, coros);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(bide_coro_state(coros[i]), BIDE_CORO_CLOSED);
+	for (int i = 0; i < 3; i++)
+		close_coro(coros[i]);
+	expect_notes("the third cleaned up");
 }
 END_TEST
 
@@ -264,6 +338,8 @@ int main(void)
 {
 	return SUITE("coro_owner", TEST(a_task_with_the_record_of_the_owner_is_not_the_owner),
 	    TEST(a_thread_in_the_place_of_the_owner_is_not_the_owner),
+	    TEST(one_made_here_may_begin_elsewhere_while_this_thread_trims),
+	    TEST(coroutines_in_which_a_thread_exits_can_be_closed),
 	    TEST(what_a_loop_left_behind_can_be_closed_outside_and_in_the_next_one),
 	    TEST(deferred_calls_of_the_owner_may_still_close_it), TEST(who_closes_what_nobody_owns_owns_it),
 	    TEST(exit_inside_a_tower_ends_its_coroutines_and_the_task),

@@ -48,7 +48,8 @@ BIDE_API int bide_coro_state(const bide_coro *coro);
 /* Ends and frees the coroutine. A suspended body is resumed until it returns: its yields fail with
  * ECANCELED; what it yields after that is dropped. One whose owner has ended belongs to who closes it.
  * One that a task was in the middle of when it ended for good (a run's end after the grace, see
- * bide_run) is just freed.
+ * bide_run), or a thread that ended by pthread_exit(), is just freed. If the body answers with bide_exit(),
+ * the caller exits too, and the coroutine, which has ended, is still to be closed.
  * Errors: EINVAL coro is NULL; EBUSY it is running; EPERM it has another owner; EDEADLK the body went on
  * yielding (1,000 times): the coroutine is left suspended, not freed; ENOMEM as bide_coro_resume. */
 BIDE_API int bide_coro_close(bide_coro *coro);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "await/tower.h"
 #include "base/fail.h"
@@ -37,7 +36,8 @@ struct bide_coro {
 	struct stack stack;
 	struct link all;        /* in shared_pool.coros */
 	struct link owned;      /* in its owner's list, from the first resume to the end */
-	_Atomic(const void *) thread; /* that began it, or, before that, made it; as its &thread_coro */
+	const void *thread;     /* as its &thread_coro: that owns it, or, before that, made it. Changed under
+	                           the pool's lock: from then on no walk of another thread looks at it */
 };
 
 static struct bide_coro *nobody;
@@ -78,7 +78,6 @@ static void coro_main(void *arg)
 {
 	struct bide_coro *coro = arg;
 	strand_begin(&coro->strand);
-	atomic_store_explicit(&coro->thread, &thread_coro, memory_order_relaxed);
 	coro->transfer = coro->body(coro->arg);
 	leave(coro);
 }
@@ -89,16 +88,37 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_key; /* its destructor runs at a thread's end */
 static int key_err;
 
-static void disown(void *list)
+static void disown(struct list *list)
 {
 	struct link *link;
 	while ((link = list_pop_head(list)))
 		container_of(link, struct bide_coro, owned)->top = &nobody;
 }
 
+/* The flow of control ends in the middle of a tower, whose frames are left as longjmp() would leave them.
+ * Returns the strand that stands for the stack below it, NULL if there is no tower. */
+static struct strand *abandon_tower(struct bide_coro *coro)
+{
+	struct strand *below = NULL;
+	for (; coro; coro = coro->below) {
+		coro->state = BIDE_CORO_CLOSED;
+		below = &coro->resumer;
+	}
+	return below;
+}
+
+static void thread_ends(void *list)
+{
+	struct strand *own = abandon_tower(thread_coro);
+	if (own)
+		strand_forget(own);
+	thread_coro = NULL;
+	disown(list);
+}
+
 static void init_key(void)
 {
-	key_err = pthread_key_create(&thread_key, disown);
+	key_err = pthread_key_create(&thread_key, thread_ends);
 }
 
 /* The list of what belongs to the caller; NULL with errno. */
@@ -115,26 +135,32 @@ static struct list *own_list(void)
 	return NULL;
 }
 
+/* It was made, or owned, on another thread. */
+static void take_over(struct bide_coro *coro)
+{
+	lock_take(LOCK_COROS);
+	coro->thread = &thread_coro;
+	lock_release(LOCK_COROS);
+}
+
 static bool own(struct bide_coro *coro, struct bide_coro **top)
 {
 	struct list *list = own_list();
 	if (!list)
 		return false;
+	if (coro->thread != &thread_coro)
+		take_over(coro);
 	coro->top = top;
 	list_push_tail(list, &coro->owned);
 	return true;
 }
 
-/* Of a task that ends, on its own stack, or that will never run again. Then it may stand in the middle of
- * a tower, whose frames are left as longjmp() would leave them. */
+/* Of a task that ends, on its own stack, or that will never run again. */
 void coros_disown(struct await_task *task)
 {
-	struct bide_coro *coro = task->is_entered ? task->coro : NULL;
-	for (; coro; coro = coro->below) {
-		coro->state = BIDE_CORO_CLOSED;
-		if (!coro->below)
-			strand_move(&task->task.strand, &coro->resumer);
-	}
+	struct strand *own = abandon_tower(task->is_entered ? task->coro : NULL);
+	if (own)
+		strand_move(&task->task.strand, own);
 	disown(&annex_of(task)->coros);
 }
 
@@ -176,16 +202,16 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 	struct bide_coro *coro = memory_alloc(&memory_default, sizeof *coro);
 	if (!coro)
 		return NULL;
+	coro->state = BIDE_CORO_CREATED;
+	coro->thread = &thread_coro;
 	char *top = take_stack(coro, stack_size);
 	if (!top) {
 		memory_free(&memory_default, coro, sizeof *coro);
 		return NULL;
 	}
 	strand_init(&coro->strand, &coro->stack, top, coro_main, coro);
-	coro->state = BIDE_CORO_CREATED;
 	coro->body = body;
 	coro->arg = arg;
-	atomic_init(&coro->thread, &thread_coro);
 	return coro;
 }
 
@@ -340,7 +366,7 @@ void coros_each_idle(tower_visitor *visit, void *arg)
 	lock_take(LOCK_COROS);
 	list_each(link, &shared_pool.coros) {
 		struct bide_coro *coro = container_of(link, struct bide_coro, all);
-		if (atomic_load_explicit(&coro->thread, memory_order_relaxed) != &thread_coro)
+		if (coro->thread != &thread_coro)
 			continue;
 		if (coro->state == BIDE_CORO_CREATED || coro->state == BIDE_CORO_SUSPENDED)
 			visit(&coro->stack, left_at(&coro->strand), coro, arg);
@@ -351,7 +377,6 @@ void coros_each_idle(tower_visitor *visit, void *arg)
 static void trim_one(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
 {
 	(void)arg;
-	/* One that has not begun has nothing to give back, and another thread may begin it just now. */
 	if (coro->state == BIDE_CORO_SUSPENDED)
 		stack_trim(&shared_pool.stacks, stack, left.sp);
 }
