@@ -32,9 +32,10 @@ typedef struct bide_allocator {
 /* REPORTS. bide_config.report is told what went wrong where no call could: one of these kinds, and a line
  * of text without a newline that is good during the call. It is called on the loop's thread, whenever the
  * trouble is noticed: between tasks on the loop's stack, or inside a call of the library on the stack of the
- * running task, which may be small. So it must be short and frugal, must return, and must call nothing of bide but what is marked [T] or only asks (bide_self(), bide_task_name()): no [S] call, and
- * nothing that ends, cancels or frees. It may write to a descriptor, copy the text, or abort. errno is put
- * back behind it. Two loops with one hook may call it at the same time. */
+ * running task, which may be small. So it must be short and frugal, must return, and must call nothing of
+ * bide but what is marked [T] or only asks (bide_self(), bide_task_name()): no [S] call, and nothing that
+ * ends, cancels or frees. It may write to a descriptor, copy the text, or abort. errno is put back behind
+ * it. Two loops with one hook may call it at the same time. */
 enum {
 	BIDE_REPORT_DEADLOCK = 1, /* nothing could ever run again: each waiting task and its object */
 	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel, or a job ran on, beyond shutdown_grace */
