@@ -98,14 +98,12 @@ START_TEST(who_begins_to_wait_is_expected_at_once)
 }
 END_TEST
 
-START_TEST(a_look_or_a_check_can_be_demanded)
+START_TEST(a_check_can_be_demanded)
 {
 	begin(_i);
 	pace_check_now(&pace);
 	ck_assert(!pace_goes_on(&pace));
 	ck_assert(!pace_is_look_due(&pace) || suite_is_hostile());
-	pace_look_now(&pace);
-	ck_assert(!pace_goes_on(&pace) && pace_is_due(&pace, false));
 }
 END_TEST
 
@@ -116,5 +114,5 @@ int main(void)
 	    LOOP(a_look_is_due_after_64_switches_however_short, 0, 2),
 	    TEST(a_long_slice_makes_a_look_due_at_the_next_check),
 	    LOOP(once_slices_are_long_each_of_them_is_checked, 0, 2),
-	    TEST(who_begins_to_wait_is_expected_at_once), LOOP(a_look_or_a_check_can_be_demanded, 0, 2));
+	    TEST(who_begins_to_wait_is_expected_at_once), LOOP(a_check_can_be_demanded, 0, 2));
 }

@@ -18,7 +18,7 @@ static void begin(size_t record_size)
 {
 	counting_init(&counting, false);
 	memory = (struct memory){ counting.allocator.alloc, counting.allocator.free, &counting };
-	slab_init(&slab, record_size, &memory);
+	slab_init(&slab, record_size, 0, &memory);
 }
 
 static void end(void)

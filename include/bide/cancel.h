@@ -19,7 +19,8 @@ BIDE_BEGIN
  * not run yet ends without its body being entered (attr.drop is called), unless BIDE_START_ALWAYS.
  * Requests are counted. `reason` (may be NULL) must live as long as the task may ask for it: a
  * literal, normally; the first one is kept.
- * Errors: ESRCH it ended, or a stale handle (nothing is wrong then, if it was to end anyway); EINVAL task is NULL; EPERM another loop's task. */
+ * Errors: ESRCH it ended, or a stale handle (nothing is wrong then, if it was to end anyway); EINVAL task
+ * is NULL; EPERM another loop's task. */
 BIDE_API int bide_cancel(bide_task *task, const char *reason);
 
 /* How many cancel requests are pending for the running task; 0 outside one. */

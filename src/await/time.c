@@ -142,7 +142,7 @@ int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *
 	timer->timer.expired = callback_due;
 	timer->entry.run = callback_run;
 	timer->entry.link.next = NULL;
-	timer_arm_always(&loop->timers, &timer->timer, deadline);
+	timer_arm(&loop->timers, &timer->timer, deadline);
 	pace_expect(&loop->pace);
 	return 0;
 }

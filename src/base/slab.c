@@ -24,18 +24,13 @@ static size_t round_up(size_t size, size_t unit)
 	return (size + unit - 1) / unit * unit;
 }
 
-void slab_init_with_annex(struct slab *slab, size_t record_size, size_t annex_size, const struct memory *memory)
+void slab_init(struct slab *slab, size_t record_size, size_t annex_size, const struct memory *memory)
 {
 	*slab = (struct slab){
 		.memory = memory,
 		.record_size = round_up(record_size, RECORD_ALIGN),
 		.annex_size = round_up(annex_size, RECORD_ALIGN),
 	};
-}
-
-void slab_init(struct slab *slab, size_t record_size, const struct memory *memory)
-{
-	slab_init_with_annex(slab, record_size, 0, memory);
 }
 
 void slab_destroy(struct slab *slab)

@@ -25,8 +25,8 @@ struct slab {
 	size_t live;
 };
 
-void slab_init(struct slab *slab, size_t record_size, const struct memory *memory);
-void slab_init_with_annex(struct slab *slab, size_t record_size, size_t annex_size, const struct memory *memory);
+/* annex_size 0: records alone. */
+void slab_init(struct slab *slab, size_t record_size, size_t annex_size, const struct memory *memory);
 void slab_destroy(struct slab *slab);
 
 /* A record whose first word is undefined and whose rest is as slab_put left it (all zero when new);

@@ -39,7 +39,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 	ready_init(&loop->ready, settings->memory, settings->is_random, settings->seed);
 	timers_init(&loop->timers, settings->memory);
 	descriptors_init(&loop->descriptors, settings->memory);
-	slab_init_with_annex(&loop->tasks, settings->record_size, settings->annex_size, settings->memory);
+	slab_init(&loop->tasks, settings->record_size, settings->annex_size, settings->memory);
 	stack_pool_init(&loop->stacks, settings->memory, settings->stack_hooks);
 	loop->stacks.options = settings->stacks;
 	list_init(&loop->settlers);

@@ -129,7 +129,7 @@ static inline void loop_arm(struct loop *loop, struct timer *timer, bide_time de
 {
 	if (deadline == BIDE_NEVER)
 		return;
-	timer_arm_always(&loop->timers, timer, deadline);
+	timer_arm(&loop->timers, timer, deadline);
 	pace_expect(&loop->pace);
 }
 
@@ -166,7 +166,7 @@ void task_start(struct task *task);
 /* Gives the record back, in state CREATED before its start, DONE, or FREE. */
 void task_free(struct task *task);
 
-/* The scheduler's invariants, for tests and debug mode; a broken one ends the process. */
+/* The scheduler's invariants, for tests; a broken one ends the process. */
 void sched_check(const struct loop *loop);
 
 #endif

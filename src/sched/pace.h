@@ -66,12 +66,6 @@ static inline void pace_check_now(struct pace *pace)
 	pace->check_at = 0;
 }
 
-/* And is answered with yes. */
-static inline void pace_look_now(struct pace *pace)
-{
-	pace->check_at = pace->look_at = 0;
-}
-
 static inline bool pace_is_look_due(const struct pace *pace)
 {
 	return pace->switches >= pace->look_at;

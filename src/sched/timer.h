@@ -48,17 +48,10 @@ static inline bool timer_is_armed(const struct timer *timer)
 }
 
 /* Also at BIDE_NEVER, where it does not expire but can be found: for timers that are the caller's. */
-static inline void timer_arm_always(struct timers *timers, struct timer *timer, bide_time deadline)
+static inline void timer_arm(struct timers *timers, struct timer *timer, bide_time deadline)
 {
 	timer->node.key = deadline;
 	heap_push(&timers->heap, &timer->node);
-}
-
-/* BIDE_NEVER arms nothing. */
-static inline void timer_arm(struct timers *timers, struct timer *timer, bide_time deadline)
-{
-	if (deadline != BIDE_NEVER)
-		timer_arm_always(timers, timer, deadline);
 }
 
 static inline void timer_disarm(struct timers *timers, struct timer *timer)
