@@ -123,8 +123,10 @@ static void storm_handovers(void)
 	must_spawn(storm_of_handovers, &pong);
 }
 
+/* An interrupted read of a file goes to a thread, and is not one that never blocks. */
 static void storm_reads(void)
 {
+	bide_fault(NULL);
 	must_spawn(storm_of_reads, &file_that_is_always_ready);
 }
 
@@ -282,6 +284,7 @@ ORDERED_TEST(calls_that_do_not_block_let_others_run_every_128_of_them)
 	unsigned turns = 0, last = 0, without = 0, most = 0;
 	char byte;
 	int file = memfd_create("always", MFD_CLOEXEC);
+	bide_fault(NULL); /* as in storm_reads() */
 	is_over = false;
 	must_spawn(count_turns, &turns);
 	for (int i = 0; i < 12800; i++) {

@@ -227,8 +227,10 @@ REAL_TEST(a_queued_job_that_is_canceled_never_runs)
 	struct gate gate = { 0 };
 	bide_pool *pool = pool_of(1, 0, 0);
 	struct call first = call_of(stand_at, &gate, pool), second = first;
-	bide_task *a = must_spawn(offloads, &first), *b = must_spawn(offloads, &second);
+	bide_task *a = must_spawn(offloads, &first);
 	wait_for_beginning(&gate, 1);
+	bide_task *b = must_spawn(offloads, &second);
+	settle();
 	must(bide_cancel(b, NULL) == 0);
 	must_join(b);
 	must(second.result == -1 && second.err == ECANCELED);
@@ -384,7 +386,7 @@ REAL_TEST(what_never_ran_is_dropped_once)
 	ck_fails(bide_offload_with(return_it, &never_ran, &call.attr, NULL), ECANCELED);
 	must(bide_uncancel() == 0 && never_ran == 1);
 	bide_task *b = must_spawn(offloads, &call);
-	must(bide_yield() == 0);
+	settle();
 	ck_fails(bide_offload_with(return_it, &never_ran, &call.attr, NULL), EAGAIN);
 	must(never_ran == 2);
 	must(bide_cancel(b, NULL) == 0);
@@ -499,6 +501,7 @@ REAL_TEST(a_full_queue_refuses)
 	bide_task *a = must_spawn(offloads, &first);
 	wait_for_beginning(&gate, 1);
 	bide_task *b = must_spawn(offloads, &second);
+	settle();
 	must_end_well(must_spawn(offloads, &third));
 	must(third.result == -1 && third.err == EAGAIN);
 	atomic_store(&gate.is_open, true);
@@ -600,7 +603,7 @@ REAL_TEST(closing_a_pool_refuses_what_waits_and_what_comes)
 	bide_task *a = must_spawn(offloads, &running);
 	wait_for_beginning(&gate, 1);
 	bide_task *b = must_spawn(offloads, &waiting);
-	must(bide_yield() == 0);
+	settle();
 	ck_fails(bide_pool_close(pool, 5 * BIDE_MSEC), EBUSY);
 	must_end_well(b);
 	must(waiting.result == -1 && waiting.err == ESHUTDOWN);

@@ -696,7 +696,7 @@ VIRTUAL_TEST(a_peer_that_is_gone_is_told_to_writers)
 }
 
 /* Statement 165: each call of another task ends, with EBADF, and nothing is touched afterwards. */
-VIRTUAL_TEST(closing_wakes_all_who_wait_at_the_stream)
+ORDERED_TEST(closing_wakes_all_who_wait_at_the_stream)
 {
 	static char bytes[5 * BUFFER_SIZE];
 	open_kind(_i);
