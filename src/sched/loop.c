@@ -245,6 +245,19 @@ static bool sleep_for(struct loop *loop, bide_time limit, bool *posted)
 	return has_heard;
 }
 
+/* The same. A virtual clock goes on only when all of the limit is over: neither a signal nor a flag that was
+ * left up shortens it, but for the end of what was expected from outside. */
+static bool sleep_out(struct loop *loop, bide_time limit, bide_time now, bool *posted)
+{
+	bool has_heard, expected = expects_posts(loop), is_to_last = loop->clock.is_virtual && limit != BIDE_NEVER;
+	bide_time end = time_add(now, limit);
+	do
+		has_heard = sleep_for(loop, limit, posted);
+	while (!has_heard && !*posted && is_to_last && expects_posts(loop) == expected &&
+	    (limit = time_until(end, clock_monotonic())) > 0);
+	return has_heard;
+}
+
 /* Nothing is ready. Sleeps until something may be; false if nothing ever will. */
 static bool idle(struct loop *loop)
 {
@@ -259,7 +272,7 @@ static bool idle(struct loop *loop)
 	bide_time limit = sleep_limit(loop, now);
 	if (!ready_is_empty(&loop->ready))
 		return true; /* a doubted wait ended */
-	bool has_heard = sleep_for(loop, limit, &posted);
+	bool has_heard = sleep_out(loop, limit, now, &posted);
 	bool may_jump = !expects_posts(loop) || loop->patience != BIDE_NEVER;
 	if (!has_heard && !posted && loop->clock.is_virtual && may_jump &&
 	    (loop->descriptors.waiting == 0 || list_is_empty(&loop->descriptors.doubted)))
