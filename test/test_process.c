@@ -154,21 +154,66 @@ REAL_TEST(all_who_wait_get_the_status)
 	expect_notes("3 3 3");
 }
 
+static int calls_left; /* until a call of the task lets others run */
+
 static void *expect_echild(void *arg)
 {
+	loop_current->budget = calls_left;
 	ck_fails(bide_proc_wait(*(pid_t *)arg, NULL), ECHILD);
 	note("ECHILD");
 	return NULL;
 }
 
+/* Wherever the call lets others run. */
 REAL_TEST(one_that_was_reaped_elsewhere_is_echild)
 {
 	pid_t pid = start_shell("sleep 0.05");
+	calls_left = _i;
 	bide_task *task = must_spawn(expect_echild, &pid);
 	must(bide_yield() == 0);
 	must(waitpid(pid, NULL, 0) == pid);
 	must_end_well(task);
 	expect_notes("ECHILD");
+}
+
+static void *wait_with_calls_left(void *arg)
+{
+	loop_current->budget = calls_left;
+	return wait_for_it(arg);
+}
+
+static void wait_for_zombie(pid_t pid)
+{
+	siginfo_t info;
+	must(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0);
+}
+
+ORDERED_TEST(one_that_another_task_reaped_meanwhile_has_its_status)
+{
+	pid_t pid = start_shell("sleep 0.05; exit 3");
+	calls_left = _i;
+	bide_task *task = must_spawn(wait_with_calls_left, &pid);
+	must(bide_yield() == 0);
+	wait_for_zombie(pid);
+	must(WEXITSTATUS(must_wait(pid)) == 3);
+	must_end_well(task);
+	expect_notes("3");
+}
+
+/* And nothing is sent to its number, which may be another's by now. */
+ORDERED_TEST(one_that_was_reaped_after_the_cancel_and_before_the_waiters_turn_has_its_status)
+{
+	bide_proc_opts opts = shell(SHELL("sleep 0.05; exit 3"));
+	opts.flags = BIDE_PROC_KILL;
+	pid_t pid = must_start(&opts).pid;
+	bide_task *task = must_spawn(wait_for_it, &pid);
+	settle();
+	wait_for_zombie(pid);
+	must(bide_cancel(task, NULL) == 0);
+	undisturbed();
+	must(WEXITSTATUS(must_wait(pid)) == 3);
+	must_end_well(task);
+	expect_notes("3");
 }
 
 REAL_TEST(children_of_others_are_left_alone_and_can_be_waited_for_too)
@@ -214,7 +259,7 @@ REAL_TEST(a_canceled_wait_leaves_the_child_to_be_waited_for)
 {
 	pid_t pid = start_shell("sleep 0.1; exit 5");
 	bide_task *task = must_spawn(wait_canceled, &pid);
-	must(bide_yield() == 0);
+	settle();
 	must(bide_cancel(task, NULL) == 0);
 	must(must_join(task).err == ECANCELED);
 	must(WEXITSTATUS(must_wait(pid)) == 5);
@@ -241,7 +286,7 @@ REAL_TEST(a_child_to_be_killed_is_ended_and_reaped_before_the_canceled_wait_retu
 {
 	pid_t pid = start_to_be_killed(stubborn[_i]);
 	bide_task *task = must_spawn(wait_canceled, &pid);
-	must(bide_yield() == 0);
+	settle();
 	must(bide_cancel(task, NULL) == 0);
 	must(must_join(task).err == ECANCELED);
 	must_be_reaped(pid);
@@ -269,7 +314,7 @@ REAL_TEST(while_somebody_else_waits_a_cancel_kills_nobody)
 {
 	pid_t pid = start_to_be_killed(stubborn[0]);
 	bide_task *canceled = must_spawn(wait_canceled, &pid), *other = must_spawn(wait_killed, &pid);
-	must(bide_yield() == 0);
+	settle();
 	must(bide_cancel(canceled, NULL) == 0);
 	must(must_join(canceled).err == ECANCELED);
 	must(bide_task_state(other) == BIDE_TASK_SUSPENDED);
@@ -484,7 +529,9 @@ int main(void)
 	return SUITE("process", TEST(bad_input_is_refused_and_starts_nothing),
 	    TEST(outside_a_loop_nothing_is_started), TABLE(what_fails_on_the_way_leaves_nothing_open, failures),
 	    TABLE(the_status_is_that_of_waitpid, ends), TEST(all_who_wait_get_the_status),
-	    TEST(one_that_was_reaped_elsewhere_is_echild),
+	    LOOP(one_that_was_reaped_elsewhere_is_echild, 1, 5),
+	    LOOP(one_that_another_task_reaped_meanwhile_has_its_status, 1, 5),
+	    TEST(one_that_was_reaped_after_the_cancel_and_before_the_waiters_turn_has_its_status),
 	    TEST(children_of_others_are_left_alone_and_can_be_waited_for_too),
 	    TEST(a_wait_without_a_descriptor_asks_again_and_again),
 	    TEST(a_wait_that_cannot_have_a_descriptor_fails_and_can_be_repeated),

@@ -102,24 +102,28 @@ static int wait_for_news(struct task *task, struct process *process)
 }
 
 /* 0, or the errno with which the wait ends. What has ended by the time of an interrupt counts; but a call
- * that begins with one pending fails. */
+ * that begins with one pending fails. A checkpoint may let others run, who reap: the look comes after it. */
 static int wait_for_end(struct process *process)
 {
-	if (!checkpoint())
+	struct task *task = checkpoint();
+	if (!task)
 		return errno;
-	for (;;) {
+	uint8_t was_interrupted = task->was_interrupted;
+	for (int err = 0;;) {
 		if (!process->has_ended)
 			look(process);
-		if (process->has_ended)
+		if (process->has_ended) {
+			task->was_interrupted = was_interrupted; /* by a cancel that came too late */
 			return process->err;
-		struct task *task = checkpoint();
-		int err = task ? 0 : errno;
-		if (!err && open_descriptor(process) < 0)
-			err = errno;
-		if (!err)
-			err = wait_for_news(task, process);
+		}
 		if (err)
 			return err;
+		if (open_descriptor(process) < 0)
+			err = errno; /* ESRCH: another thread has just reaped it, as the look will tell */
+		else
+			err = wait_for_news(task, process);
+		if (!err && !checkpoint())
+			err = errno;
 	}
 }
 
