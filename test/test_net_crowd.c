@@ -318,6 +318,7 @@ static void *random_end(void *arg)
 	server.listener = bide_listen("tcp", "127.0.0.1:0", 0);
 	address_text(server.listener, text);
 	bide_task *task = must_spawn(serve, &server);
+	settle(); /* it serves before its listener's number can be another's */
 	for (int i = 0; i < WANDERERS; i++)
 		wanderers[i] = must_spawn(wanderer, text);
 	must(bide_sleep((bide_time)random_below(&randomness, 15) * BIDE_MSEC) == 0);
