@@ -316,7 +316,11 @@ static int call_stat(void) { struct stat status; return system_stat("", &status)
 static int call_open_file(void) { return system_open_file("", 0, 0); }
 static int call_getaddrinfo(void) { return system_getaddrinfo(NULL, NULL, NULL, NULL) == EAI_SYSTEM ? -1 : 0; }
 static void *no_thread(void *arg) { return arg; }
-static int call_thread_create(void) { pthread_t thread; return system_thread_create(&thread, no_thread, NULL) ? -1 : 0; }
+static int call_thread_create(void)
+{
+	pthread_t thread;
+	return system_thread_create(&thread, no_thread, NULL) == 0 ? pthread_join(thread, NULL) : -1;
+}
 static int call_getsockopt(void) { return system_getsockopt(-1, 0, 0, NULL, NULL); }
 static int call_listen(void) { return system_listen(-1, 1); }
 static int call_madvise(void) { return system_madvise(NULL, 0, 0); }

@@ -58,7 +58,7 @@ struct inbox *inbox_open(int wake_fd)
 	if (!inbox)
 		return NULL;
 	inbox->wake_fd = wake_fd;
-	inbox->process = atomic_load(&process);
+	atomic_store_explicit(&inbox->process, atomic_load(&process), memory_order_relaxed);
 	atomic_store(&inbox->sleep, INBOX_AWAKE);
 	return inbox;
 }
@@ -166,7 +166,8 @@ int inbox_post(bide_loop *handle, struct inbox_post *post)
 	struct inbox *inbox = inbox_of(handle);
 	uintptr_t generation = generation_of((uintptr_t)handle);
 	uintptr_t head = atomic_load(&inbox->head);
-	if (inbox->process != atomic_load_explicit(&process, memory_order_relaxed))
+	if (atomic_load_explicit(&inbox->process, memory_order_relaxed) !=
+	    atomic_load_explicit(&process, memory_order_relaxed))
 		return fail_with(ESHUTDOWN);
 	do {
 		if (generation_of(head) != generation)

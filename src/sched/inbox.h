@@ -49,7 +49,7 @@ struct inbox {
 	atomic_uint wakers;          /* threads that may be about to write to wake_fd */
 	atomic_uint_fast64_t holds;  /* keep-alives; above bit 31 the generation */
 	int wake_fd;
-	unsigned process;            /* the one it was opened in: counts forks */
+	atomic_uint process;         /* the one it was opened in: counts forks */
 	struct inbox *next;          /* while it is nobody's */
 };
 
