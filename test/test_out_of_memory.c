@@ -332,7 +332,8 @@ START_TEST(every_nth_allocation_fails_and_the_rest_is_done)
 		bide_config config = counted_config(BIDE_VIRTUAL_CLOCK | (i == 1 ? BIDE_RANDOM_ORDER : 0u), false);
 		bide_result result;
 		config.seed = 5;
-		snprintf(spec, sizeof spec, "malloc:ENOMEM%%%d,mmap:ENOMEM%%3", n);
+		/* A run takes up to three mappings to begin. */
+		snprintf(spec, sizeof spec, "malloc:ENOMEM%%%d,mmap:ENOMEM%%4", n);
 		must(bide_fault(spec) == 0);
 		int status = bide_run(program, &done, &config, &result);
 		bide_fault(NULL);
