@@ -397,7 +397,8 @@ ORDERED_TEST(a_hundred_thousand_are_spawned_and_joined_on_few_stacks)
 		must(must_end_well(task) == (void *)i);
 	}
 	ck_assert_ptr_nonnull(lowest);
-	ck_assert_int_le(highest - lowest, 1024 * 1024);
+	if (!suite_is_hostile()) /* where each stack is mapped anew */
+		ck_assert_int_le(highest - lowest, 1024 * 1024);
 	ck_assert_uint_eq(loop_current->tasks.live, 1);
 }
 
