@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The manual pages: they set without a warning; each section-3 page has the parts that a reader looks for,
-# the header's declarations word by word, every call of it, and every errno that the header names.
+# The manual pages: they set without a warning; each header has a section-3 page with the parts that a reader
+# looks for, the header's declarations word by word, every call of it, and every errno that the header names;
+# and each exported call is found by its name.
 bad=0
 
 complain() {
@@ -19,11 +20,19 @@ declarations() {
 	grep -v '^#' "$1" | sed 's|/\*.*\*/||' | squeeze | grep -o 'BIDE_API [^;]*;' | sed 's/^BIDE_API //'
 }
 
+command -v groff >/dev/null || echo 'lint: manual: groff is not installed, its warnings are not looked at'
+command -v mandoc >/dev/null || echo 'lint: manual: mandoc is not installed, its warnings are not looked at'
+
 for page in docs/man/*.[0-9]; do
 	if command -v groff >/dev/null; then
 		said=$(groff -man -t -ww -z -Tutf8 "$page" 2>&1)
 		[ -z "$said" ] || complain "$page: $said"
 	fi
+	if command -v mandoc >/dev/null; then
+		said=$(mandoc -T lint -W warning "$page" 2>&1)
+		[ -z "$said" ] || complain "$page: $said"
+	fi
+	[ -z "$(sed -n '/^\.EX/,/^\.EE/{/\t/p;}' "$page")" ] || complain "$page has tabs in an example: tables move their stops"
 	for also in $(sed -n 's/^\.BR \(bide-[a-z]*\) (\([0-9]\)).*/\1.\2/p' "$page"); do
 		[ -f "docs/man/$also" ] || complain "$page refers to $also, which is not there"
 	done
@@ -32,7 +41,7 @@ done
 for page in docs/man/*.3; do
 	header=include/bide/$(basename "$page" .3 | sed 's/^bide-//').h
 	[ -f "$header" ] || { complain "$page: there is no $header"; continue; }
-	for part in NAME SYNOPSIS DESCRIPTION 'RETURN VALUE' ERRORS CANCELLATION EXAMPLE 'SEE ALSO'; do
+	for part in NAME SYNOPSIS DESCRIPTION 'RETURN VALUE' ERRORS CANCELLATION THREADS EXAMPLE 'SEE ALSO'; do
 		grep -q "^\.SH $part\$" "$page" || complain "$page has no section $part"
 	done
 	synopsis=$(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/p' "$page" | squeeze)
@@ -48,5 +57,22 @@ $missing"
 		# shellcheck disable=SC2086 # a list of file names
 		grep -qw "$name" "$page" $besides || complain "$page does not tell of $name"
 	done
+done
+
+for header in include/bide/*.h; do
+	page=docs/man/bide-$(basename "$header" .h).3
+	! grep -q '^BIDE_API\|^BIDE_NORETURN BIDE_API' "$header" || [ -f "$page" ] || complain "$header has no page $page"
+done
+
+# `man CALL` finds the page.
+aliases=$(mktemp -d) || exit
+trap 'rm -rf "$aliases"' EXIT
+sh docs/man/aliases.sh "$aliases" || bad=1
+for call in $("$NM" -D --defined-only "$O/libbide.so.0" | sed -n 's/.* \(bide_[a-z0-9_]*\)@.*/\1/p'); do
+	[ -f "$aliases/$call.3" ] || complain "$call has no page"
+	rm -f "$aliases/$call.3"
+done
+for call in "$aliases"/*; do
+	[ ! -e "$call" ] || complain "the manual has $(basename "$call" .3), which is not exported"
 done
 exit $bad
