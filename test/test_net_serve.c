@@ -617,41 +617,95 @@ START_TEST(a_connection_without_memory_for_its_handler_is_closed)
 }
 END_TEST
 
+/* How many are in the backlog: they are taken out of it. */
+static int count_backlog(int listener)
+{
+	int count = 0;
+	for (int fd; (fd = accept(listener, NULL, NULL)) >= 0; count++)
+		must(bide_close(fd) == 0);
+	return count;
+}
+
+/* main, the server and two handlers: the others wait, unseen, and come when a handler ends. */
 static void *too_many_tasks(void *arg)
 {
 	struct server server = { .err = 0 };
-	char byte;
+	int clients[4], others[4];
 	(void)arg;
 	start(&server, echo);
-	int clients[8];
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		clients[i] = connect_to(&server);
 	must_be_served(clients[0]);
 	must_be_served(clients[1]);
-	for (int i = 2; i < 8; i++) { /* main, the server and two handlers */
-		must(bide_recv(clients[i], &byte, 1, 0) == 0);
-		int more = connect_to(&server);
-		must(bide_recv(more, &byte, 1, 0) == 0);
-		close(more);
+	turns(20);
+	must(server.entered == 2 && count_backlog(server.listener) == 2);
+	for (int i = 0; i < 4; i++)
+		others[i] = connect_to(&server);
+	for (int i = 0; i < 2; i++) {
+		must(bide_close(clients[i]) == 0);
+		must_be_served(others[i]);
 	}
-	must(bide_close(clients[0]) == 0);
-	WAIT_FOR(server.ended == 1);
-	turns(2);
-	int late = connect_to(&server);
-	must_be_served(late);
+	turns(20);
+	must(count_backlog(server.listener) == 2);
 	stop(&server);
-	for (int i = 1; i < 8; i++)
+	for (int i = 2; i < 4; i++)
 		close(clients[i]);
-	close(late);
+	for (int i = 0; i < 4; i++)
+		close(others[i]);
 	return NULL;
 }
 
-START_TEST(a_connection_without_a_task_is_closed)
+START_TEST(a_connection_without_a_task_waits_in_the_backlog)
 {
 	bide_time begin = clock_monotonic();
 	run_reported(too_many_tasks, 0, 4);
 	ck_assert_int_ge(reports.count[BIDE_REPORT_LIMIT], 1);
 	ck_assert_int_le(reports.count[BIDE_REPORT_LIMIT], 1 + (clock_monotonic() - begin) / BIDE_SEC);
+}
+END_TEST
+
+/* While the server waits for a connection, somebody else takes the last task: the connection is kept, and
+ * handled when that one has ended, which the server is not told, or closed with the server. */
+static void *last_task_is_taken(void *arg)
+{
+	const bool *ends_first = arg;
+	struct server server = { .err = 0 };
+	int before = count_fds();
+	start(&server, echo);
+	bide_task *other = must_spawn(forever_sleeper, NULL);
+	int client = connect_to(&server), later = connect_to(&server);
+	must(bide_sleep(3 * BIDE_SEC) == 0 && server.entered == 0);
+	if (!*ends_first) {
+		must(bide_cancel(other, NULL) == 0 && must_join(other).err == ECANCELED);
+		must_be_served(client);
+		close(client);
+		must_be_served(later);
+	}
+	stop(&server);
+	if (*ends_first) {
+		char byte;
+		must(bide_recv(client, &byte, 1, 0) == 0);
+		must(bide_cancel(other, NULL) == 0 && must_join(other).err == ECANCELED);
+		close(client);
+	}
+	close(later);
+	must(count_fds() == before);
+	return NULL;
+}
+
+static bool ends_first;
+
+static void *lose_the_last_task(void *arg)
+{
+	(void)arg;
+	return last_task_is_taken(&ends_first);
+}
+
+START_TEST(a_connection_whose_task_went_to_another_is_kept)
+{
+	ends_first = _i;
+	run_reported(lose_the_last_task, BIDE_VIRTUAL_CLOCK, 3);
+	ck_assert_int_ge(reports.count[BIDE_REPORT_LIMIT], 1);
 }
 END_TEST
 
@@ -747,7 +801,8 @@ int main(void)
 	    LOOP(closing_the_listener_ends_it, 0, 2), TEST(a_deadline_ends_it),
 	    TABLE(without_a_descriptor_it_backs_off_and_recovers, shortages),
 	    TEST(at_the_descriptor_limit_who_is_there_is_served_and_who_comes_waits),
-	    TEST(a_connection_without_memory_for_its_handler_is_closed), TEST(a_connection_without_a_task_is_closed),
+	    TEST(a_connection_without_memory_for_its_handler_is_closed), TEST(a_connection_without_a_task_waits_in_the_backlog),
+	    LOOP(a_connection_whose_task_went_to_another_is_kept, 0, 2),
 	    TEST(a_flood_is_accepted_in_batches_between_which_others_run),
 	    TEST(bad_input_is_answered_with_the_errno_of_the_manual));
 }

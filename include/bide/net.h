@@ -116,6 +116,16 @@ typedef struct bide_listen_opts {
 /* The same with options; opts may be NULL. Errors also: EINVAL a wrong size, unknown flags. */
 BIDE_API int bide_listen_with(const char *net, const char *address, const bide_listen_opts *opts);
 
+/* SOCKETS PASSED IN by who started this program: systemd for its socket units, or an earlier instance that hands
+ * over (docs/operations.md tells how). They are the descriptors from BIDE_LISTEN_FDS_FIRST on. Returns how
+ * many LISTEN_FDS names, if LISTEN_PID is this process, and makes them close-on-exec; 0: none, or they are for
+ * another process. What they are, who passes them knows; bide_accept() and bide_serve() take listeners as
+ * they come. Both variables stay as they are, so that it may be asked again, until one is closed.
+ * Errors: EINVAL a variable is no number, or too great; EBADF one of the descriptors is not open. Never suspends,
+ * may be called anywhere while nobody changes the environment. */
+#define BIDE_LISTEN_FDS_FIRST 3
+BIDE_API int bide_listen_fds(void);
+
 #define BIDE_ADDRESS_MAX 128 /* enough for the text of any address */
 
 /* The text of the socket's own address, of its peer's, and of any address, in the form above. A unix socket
@@ -133,8 +143,9 @@ BIDE_API int bide_address_text(const struct sockaddr *address, socklen_t length,
  * When it is to end, no more is accepted; then the handlers have `drain` to end by themselves, then they
  * are canceled, and waited for. Connections in the backlog are left there.
  * Without a descriptor or a buffer for a connection (EMFILE, ENFILE, ENOBUFS, ENOMEM) it tries again when a handler
- * ends, or after a second. Without memory, or a task, for its handler a connection is closed. Either is a
- * BIDE_REPORT_LIMIT, once a second at most. At most 16 connections are accepted before others run.
+ * ends, or after a second; and so it does at bide_config.max_tasks, where connections wait in the backlog.
+ * Without memory for its handler a connection is closed. Each is a BIDE_REPORT_LIMIT, once a second at most.
+ * At most 16 connections are accepted before others run.
  * Returns -1, always, with the errno that ended it: ECANCELED, ETIMEDOUT, EBADF, or those of accept(2).
  * Errors, at once: EINVAL handler is NULL, opts has a wrong size, unknown flags, drain < 0, fd does not
  * listen; ENOTSOCK; EPERM. [S] */

@@ -30,6 +30,7 @@ struct server {
 	bide_serve_opts opts;
 	bide_group group;
 	unsigned alive;            /* connections */
+	int held;                  /* one that was accepted and has no task yet; -1: none */
 	bool waits_for_end;        /* of one of them */
 	bide_time next_report;     /* in real time */
 };
@@ -85,10 +86,25 @@ static void *handle(void *arg)
 	return NULL;
 }
 
-static void start_connection(struct server *server, int fd)
+/* False if the loop has as many tasks as may be, or cannot have more since it ends. */
+static bool start_task(struct server *server, struct connection *connection)
 {
 	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
 	attr.drop = end_connection;
+	server->alive++;
+	if (bide_group_spawn(&server->group, handle, connection, &attr))
+		return true;
+	if (errno != EAGAIN) {
+		report(server, "a connection is closed");
+		end_connection(connection);
+		return true;
+	}
+	server->alive--;
+	return false;
+}
+
+static void start_connection(struct server *server, int fd)
+{
 	struct connection *connection = memory_alloc(server->loop->memory, sizeof *connection);
 	if (!connection) {
 		report(server, "a connection is closed");
@@ -96,10 +112,9 @@ static void start_connection(struct server *server, int fd)
 		return;
 	}
 	*connection = (struct connection){ server, fd, generation_of(server->loop, fd) };
-	server->alive++;
-	if (!bide_group_spawn(&server->group, handle, connection, &attr)) {
-		report(server, "a connection is closed");
-		end_connection(connection);
+	if (!start_task(server, connection)) {
+		memory_free(server->loop->memory, connection, sizeof *connection);
+		server->held = fd;
 	}
 }
 
@@ -126,6 +141,35 @@ static bool is_shortage(int err)
 	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
 }
 
+static int back_off(struct server *server)
+{
+	return wait_for_end(server, time_add(loop_now(server->loop), BACK_OFF));
+}
+
+/* Looked at before a connection is accepted, so that it stays in the backlog, where a server that shares the
+ * listener may take it. */
+static bool lacks_task(const struct server *server)
+{
+	const struct run *run = run_of(server->loop);
+	return run->config.max_tasks && run->alive >= run->config.max_tasks;
+}
+
+static int wait_for_task(struct server *server)
+{
+	errno = EAGAIN;
+	report(server, "connections wait for a task");
+	return back_off(server);
+}
+
+/* The last task went to somebody else while a connection was waited for. */
+static int start_held(struct server *server)
+{
+	int fd = server->held;
+	server->held = -1;
+	start_connection(server, fd);
+	return server->held < 0 ? 0 : wait_for_task(server);
+}
+
 static int accept_next(struct server *server)
 {
 	if (generation_of(server->loop, server->listener) != server->generation)
@@ -137,7 +181,7 @@ static int accept_next(struct server *server)
 		report(server, "nothing can be accepted");
 	else
 		return -1;
-	return fd >= 0 ? 0 : wait_for_end(server, time_add(loop_now(server->loop), BACK_OFF));
+	return fd >= 0 ? 0 : back_off(server);
 }
 
 static bool is_full(const struct server *server)
@@ -152,6 +196,10 @@ static int accept_all(struct server *server)
 	for (unsigned count = 1; result == 0; count++) {
 		if (is_full(server))
 			result = wait_for_end(server, BIDE_NEVER);
+		else if (lacks_task(server))
+			result = wait_for_task(server);
+		else if (server->held >= 0)
+			result = start_held(server);
 		else if (count % ACCEPTS_AT_ONCE == 0)
 			result = bide_yield();
 		else
@@ -178,6 +226,8 @@ static void end(struct server *server)
 	if ((server->opts.flags & BIDE_SERVE_CLOSE) &&
 	    generation_of(server->loop, server->listener) == server->generation)
 		bide_close(server->listener);
+	if (server->held >= 0)
+		bide_close(server->held);
 	if (server->opts.drain > 0)
 		drain(server);
 	bide_group_cancel(&server->group, "the server has ended");
@@ -200,7 +250,7 @@ int bide_serve(int listener, void (*handler)(int fd, void *arg), void *arg, cons
 		return fail_with(EINVAL);
 	struct server server = {
 		.loop = task->loop, .task = task, .listener = listener, .handler = handler, .arg = arg,
-		.opts = opts ? *opts : defaults,
+		.opts = opts ? *opts : defaults, .held = -1,
 	};
 	if (!descriptor_get(task->loop, listener) || bide_group_enter(&server.group, 0, BIDE_KEEP_GOING) < 0)
 		return -1;
