@@ -9,7 +9,8 @@
 #   make lint          include direction, headers, symbols, text, analysers
 #   make bench         build and run the benchmarks: BENCH_ARGS=--quick; make bench-build only builds
 #   make examples      build docs/examples
-#   make install       honours DESTDIR, prefix, libdir, includedir; make uninstall undoes it
+#   make install       honours DESTDIR, prefix, includedir, libdir, datadir, mandir, docdir; make uninstall undoes it
+#   make dist          an archive of the last commit
 #   make clean         remove $(O)
 #
 # Variables
@@ -238,27 +239,7 @@ examples: $(EXAMPLES)
 demo: $(O)/demo/demo
 	@$(RUNNER) $< $(DEMO_ARGS)
 
-prefix     ?= /usr/local
-includedir ?= $(prefix)/include
-libdir     ?= $(prefix)/lib
-version     = $(shell sed -n 's/^.define BIDE_VERSION_[A-Z]* *//p' include/bide.h | paste -sd.)
-inc        := $(DESTDIR)$(includedir)
-lib        := $(DESTDIR)$(libdir)
-
-install: all
-	install -d $(inc)/bide $(lib)/pkgconfig
-	install -m 644 include/bide.h $(inc)
-	install -m 644 include/bide/*.h $(inc)/bide
-	install -m 644 $(LIBA) $(lib)
-	install -m 755 $(LIBSO) $(lib)
-	ln -sf $(notdir $(LIBSO)) $(lib)/libbide.so
-	printf '%s\n' 'Name: bide' 'Description: stackful coroutines for servers' 'Version: $(version)' \
-	  'Cflags: -I$(includedir)' 'Libs: -L$(libdir) -lbide' 'Libs.private: -pthread' >$(lib)/pkgconfig/bide.pc
-
-uninstall:
-	rm -f $(inc)/bide.h $(patsubst include/%,$(inc)/%,$(wildcard include/bide/*.h))
-	rm -f $(lib)/libbide.a $(lib)/libbide.so $(lib)/$(notdir $(LIBSO)) $(lib)/pkgconfig/bide.pc
-	if [ -d $(inc)/bide ]; then rmdir $(inc)/bide; fi
+include package/package.mk
 
 setup:
 	@sh test/setup.sh
@@ -272,6 +253,6 @@ clean:
 FORCE:
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all have-check check valgrind lint bench-build bench examples demo install uninstall setup help clean FORCE
+.PHONY: all have-check check valgrind lint bench-build bench examples demo setup help clean FORCE
 -include $(patsubst %.o,%.d,$(OBJ) $(SUPPORT) $(HARNESS) $(DEMO)) $(EXAMPLES:$(O)/%=$(O)/docs/%.d) \
          $(patsubst %,%.d,$(TEST_C) $(TEST_CXX) $(BENCH))

@@ -1,86 +1,102 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs into a directory of its own, builds programs against that as a user would, in C and C++,
-# against the shared and the static library, runs them, and uninstalls.
+# Installs into a directory of its own, builds programs against that as a user would, in C and C++, with
+# pkg-config and with CMake, against the shared and the static library, runs them, and uninstalls.
 set -u
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-passed=0
-failed=0
-
-holds() { # SENTENCE COMMAND...
-	sentence=$1
-	shift
-	if "$@" >"$dir/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'install: not true: %s\n' "$sentence"
-		cat "$dir/log"
-	fi
-}
-
-cat >"$dir/user.c" <<'EOF'
-#include <bide.h>
-#include <stdio.h>
-
-static void *body(void *arg)
-{
-	bide_sleep(1000);
-	return arg;
-}
-
-int main(void)
-{
-	int value = 0;
-	bide_result result;
-	if (bide_run(body, &value, NULL, &result) == -1 || result.value != &value) {
-		perror("bide_run");
-		return 1;
-	}
-	printf("%d.%d.%d\n", BIDE_VERSION_MAJOR, BIDE_VERSION_MINOR, BIDE_VERSION_PATCH);
-	return 0;
-}
-EOF
-cp "$dir/user.c" "$dir/user.cpp"
-
+cd "$(dirname "$0")/.." || exit 1
+. test/tools/holds.sh
 root=$dir/root
-lib=$root/opt/bide/lib
-where="DESTDIR=$root prefix=/opt/bide"
+libdir=/opt/bide/lib/$ARCH-linux-gnu
+lib=$root$libdir
+where="DESTDIR=$root prefix=/opt/bide libdir=$libdir"
 export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$lib/pkgconfig"
 sanitize=${SAN:+-fsanitize=$SAN}
 
-# shellcheck disable=SC2086 # lists of words
-holds 'make install succeeds' make install $where
-cflags=$(pkg-config --cflags bide)
-libs=$(pkg-config --libs bide)
+tree() { (cd "$root" && find . -printf '%p %M %l\n' | LC_ALL=C sort); }
+
+# A directory that is there already, a file of somebody else's in one that bide adds to, an older bide.
+furnish() {
+	mkdir -p "$root/opt/bide/share/man/man3" "$root/opt/bide/include/bide" "$lib/pkgconfig"
+	touch "$root/opt/bide/include/bide/theirs.h"
+}
+
+# ---- what is there
+
+is_there() {
+	for file in include/bide.h include/bide/api.h share/man/man3/bide-io.3 share/man/man7/bide-stacks.7 \
+		share/doc/bide/examples/hello.c "${libdir#/opt/bide/}/cmake/bide/bide-config.cmake"; do
+		test -f "$root/opt/bide/$file" || { echo "no $file"; return 1; }
+	done
+}
+
+soname_is() { "$READELF" -dW "$lib/libbide.so" | grep -q "SONAME.*\[$1\]"; }
+
+everybody_may_read() { [ -z "$(find "$root" ! -type l ! -perm -444)" ]; }
+
+no_path_of_the_build() { ! grep -rlF -e "$root" -e "$PWD" "$lib/pkgconfig" "$lib/cmake"; }
+
+# ---- who uses it
+
 rwstack() { "$READELF" -lW "$1" | grep -q 'GNU_STACK.* RW '; }
 
-# shellcheck disable=SC2086
-for language in c cpp; do
-	case $language in
-	c) compiler="$CC -std=c11" ;;
-	cpp) compiler="$CXX -std=c++17" ;;
-	esac
-	strict="-Wall -Wextra -pedantic -Werror $sanitize"
-	shared=$dir/shared_$language
-	static=$dir/static_$language
-	holds "a $language program builds against the shared library" \
-		$compiler $strict -o "$shared" "$dir/user.$language" $cflags $libs -Wl,-rpath,"$lib"
-	holds "a $language program builds against the static library" \
-		$compiler $strict -o "$static" "$dir/user.$language" $cflags "$lib/libbide.a" -pthread
-	for program in "$shared" "$static"; do
-		holds "it runs: $program" ${RUNNER:-} "$program"
-		holds "its stack is not executable: $program" rwstack "$program"
-	done
-done
+runs() { # PROGRAM
+	test "$(${RUNNER:-} "$1")" = "$(pkg-config --modversion bide)"
+}
 
+uses() { # NAME COMPILER-AND-FLAGS...
+	program=$dir/$1
+	shift
+	holds "a program is built: $*" "$@" -o "$program"
+	holds "it runs, and tells the version that pkg-config does: $*" runs "$program"
+	holds "its stack is not executable: $*" rwstack "$program"
+}
+
+# shellcheck disable=SC2086,SC2046 # lists of words
+with_pkg_config() {
+	for language in c/c11 c++/c++17 c++/c++20; do
+		compiler=$CC
+		[ "${language%/*}" = c ] || compiler=$CXX
+		set -- $compiler -std="${language#*/}" -Wall -Wextra -pedantic -Werror $sanitize \
+			-x "${language%/*}" test/consumer/consumer.c -x none
+		uses shared "$@" $(pkg-config --cflags --libs bide) -Wl,-rpath,"$lib"
+		uses archive "$@" $(pkg-config --cflags bide) "$lib/libbide.a" -pthread
+	done
+	[ -n "$SAN" ] || uses static "$CC" -static test/consumer/consumer.c $(pkg-config --static --cflags --libs bide)
+}
+
+with_cmake() {
+	command -v cmake >/dev/null || { echo 'install: without CMake, which is not installed' && return; }
+	holds 'CMake finds it' cmake -S test/consumer -B "$dir/cmake" -DCMAKE_C_COMPILER="$CC" \
+		-DCMAKE_C_FLAGS="$sanitize" -DCMAKE_PREFIX_PATH="$root/opt/bide"
+	holds 'a project with CMake is built' cmake --build "$dir/cmake"
+	for program in shared static; do
+		holds "it runs: $program" runs "$dir/cmake/$program"
+	done
+	holds 'only the one needs the shared library' needs_differ
+}
+
+needs_it() { "$READELF" -dW "$1" | grep -q 'NEEDED.*libbide.so.0'; }
+needs_differ() { needs_it "$dir/cmake/shared" && ! needs_it "$dir/cmake/static"; }
+
+# ---- the tests
+
+furnish
+tree >"$dir/before"
 # shellcheck disable=SC2086
-holds 'pkg-config and bide.h name the same version' \
-	test "$(pkg-config --modversion bide)" = "$(${RUNNER:-} "$dir/static_c")"
+holds 'make install succeeds' make install $where
+holds 'what a user looks for is there' is_there
+holds 'the soname has the major version' soname_is libbide.so.0
+holds 'everybody may read it' everybody_may_read
+holds 'no file names the directory it was staged in' no_path_of_the_build
+with_pkg_config
+with_cmake
+
+touch "$lib/bide/older"
+echo "$libdir/bide/older" >>"$lib/bide/installed"
+# shellcheck disable=SC2086
+holds 'installing over an older version succeeds' make install $where
 # shellcheck disable=SC2086
 holds 'make uninstall succeeds' make uninstall $where
-holds 'it leaves no file' test -z "$(find "$root" ! -type d)"
-
-printf 'install: %s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+tree >"$dir/after"
+holds 'all is as it was before' diff "$dir/before" "$dir/after"
+conclude install
