@@ -5,7 +5,7 @@
 
 needed='g++ make binutils check pkg-config'
 tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck spin libboost-context-dev
-	libhttp-parser-dev curl netcat-openbsd wrk libuv1-dev libev-dev'
+	libhttp-parser-dev curl netcat-openbsd wrk libuv1-dev libev-dev cmake'
 cross='qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
 
 have_dpkg() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
@@ -20,6 +20,7 @@ if ! have_dpkg; then
 		  for make check ARCH=aarch64  qemu-user (qemu-aarch64), a cross gcc and g++, and libcheck for arm64
 		  for make examples            llhttp or http-parser, for httpd (optional)
 		  for the example servers      curl, nc, wrk, which drive them in the tests (optional)
+		  for test_install             cmake, which builds a user's project with it (optional)
 		  for make bench               Boost.Context, libuv, libev, wrk, nginx, go, python3 (optional)
 	EOF
 	pkg-config --exists check 2>/dev/null

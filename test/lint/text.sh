@@ -14,7 +14,7 @@ each() { # DIRECTORY...: our text files there
 	find "$@" -type f \( -name '*.[chS]' -o -name '*.cpp' -o -name '*.sh' -o -name '*.mk' -o -name '*.map' \) 2>/dev/null
 }
 
-code=$(each include src arch test bench demo docs)
+code=$(each include src arch test bench demo docs package)
 library=$(each src arch)
 
 # shellcheck disable=SC2086 # lists of file names, from here on
