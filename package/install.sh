@@ -79,6 +79,7 @@ put_all() {
 	fill "$libdir/cmake/bide" bide-config.cmake prefix_of_bide
 	fill "$libdir/cmake/bide" bide-config-version.cmake prefix_of_bide
 
+	rm -rf "$O/man" && mkdir -p "$O/man" && sh docs/man/aliases.sh "$O/man"
 	put "$mandir/man3" docs/man/*.3 "$O"/man/*.3
 	put "$mandir/man7" docs/man/*.7 "$O"/man/*.7
 	put "$docdir" README.md CHANGELOG.md LICENSE docs/*.md docs/*.html
