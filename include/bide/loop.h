@@ -35,7 +35,8 @@ typedef struct bide_allocator {
  * running task, which may be small. So it must be short and frugal, must return, and must call nothing of
  * bide but what is marked [T] or only asks (bide_self(), bide_task_name()): no [S] call, and nothing that
  * ends, cancels or frees. It may write to a descriptor, copy the text, or abort. errno is put back behind
- * it. Two loops with one hook may call it at the same time. */
+ * it. Two loops with one hook may call it at the same time. BIDE_REPORT_STALL alone is told by another thread,
+ * while the loop's is stuck, and may have several lines. */
 enum {
 	BIDE_REPORT_DEADLOCK = 1, /* nothing could ever run again: each waiting task and its object */
 	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel, or a job ran on, beyond shutdown_grace */
@@ -46,8 +47,10 @@ enum {
 	                             which limit was met. At most once a second */
 	BIDE_REPORT_STACK,        /* debug: a task's stack is nearly full, or was overrun, or its result lies
 	                             there */
-	BIDE_REPORT_MISUSE        /* debug: a lock or the like was used as it must not be: the call failed,
+	BIDE_REPORT_MISUSE,       /* debug: a lock or the like was used as it must not be: the call failed,
 	                             and this names the object, who holds it and who called */
+	BIDE_REPORT_SLOW,         /* a slice took longer than slow_slice */
+	BIDE_REPORT_STALL         /* a slice is stuck for longer than `stall`; by the watchdog's thread */
 };
 
 /* All fields may be zero, meaning the default. Set `size`, or start from BIDE_CONFIG_INIT. */
@@ -67,9 +70,27 @@ typedef struct bide_config {
 	                             pages of its stack back as bide_trim() does; 0: never */
 	unsigned offload_threads; /* of the loop's own pool, at most (bide/offload.h); 0: as
 	                             bide_pool_attr.threads */
+	bide_time slow_slice;     /* a slice that takes so long is reported; see "Slow slices". 0: 100 ms in
+	                             debug, else never; BIDE_NEVER: never */
+	bide_time stall;          /* one that is still stuck is reported by a watchdog; 0: 500 ms in debug, else
+	                             never; BIDE_NEVER: never */
 } bide_config;
 
-#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* SLOW SLICES. What runs between two switches, a task up to its next suspending call, a callback or a post, is
+ * a slice; while it runs, nobody else does. With bide_config.slow_slice one that takes so long is reported
+ * once, when it is over (BIDE_REPORT_SLOW): which task and where it was spawned, or which function, how long
+ * it took, how much of that it used the processor, and how much it was blocked. With bide_config.stall a
+ * watchdog reports one that is still stuck (BIDE_REPORT_STALL), at one and a half times that setting.
+ * A slice is blamed for its own time: what it used the processor, and what it was found blocked in the kernel,
+ * as in a read(2) or at a pthread mutex. While it waited for a processor, or the whole process stood still, as
+ * by SIGSTOP or in a debugger, it is not to blame. Own time is measured to an eighth of the setting, and to
+ * a quarter where it was blocked.
+ * It is always real time, also where the clock is virtual. It costs two readings of the clock at each switch.
+ * The watchdog is one thread for all loops of the process; it looks four times in the shortest setting while
+ * one of them runs anything, and not at all while all sleep. Where no thread can be had, nobody is found
+ * stuck or blocked. */
 
 /* SIGNALS. While a loop runs, SIGSEGV and SIGBUS have a handler that names the task whose stack
  * overflowed, in one line on stderr; then the process dies by that signal, or your own handler is

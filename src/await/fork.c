@@ -10,9 +10,9 @@
 
 #include <bide/loop.h>
 
+#include "await/record.h"
 #include "base/fail.h"
 #include "base/locks.h"
-#include "sched/loop.h"
 #include "sched/signals.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -25,6 +25,7 @@ static void forget_parent(void)
 	inboxes_forget();
 	signals_forget();
 	loop_forget();
+	inspector.forked();
 }
 
 static void after_in_child(void)

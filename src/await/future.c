@@ -202,6 +202,7 @@ static void callback_run(struct entry *entry)
 	struct done_callback copy = *callback;
 	struct await_task *kept = copy.future->of_task; /* fn may destroy a user's future */
 	callback_free(callback);
+	loop_calls(loop_current, (uintptr_t)copy.fn);
 	copy.fn((bide_future *)copy.future, copy.arg);
 	if (kept)
 		task_drop(kept);

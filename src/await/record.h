@@ -136,6 +136,16 @@ struct host_hooks {
 	unsigned (*end)(struct run *run, bide_time until);
 };
 
+/* What the layer inspect, above, does with every run, since it may be looked at at any time. It defines the one
+ * there is: this is the only call upwards that nobody has asked for before. */
+struct inspector {
+	void (*run_begins)(struct run *run); /* on its thread, before anything runs */
+	void (*run_ends)(struct run *run);   /* while it is still whole; in a forked process too, of a parent's run */
+	void (*forked)(void);                /* this is another process: all runs are the parent's */
+};
+
+extern const struct inspector inspector;
+
 /* A bide_run(), in LOOP_ROOM_AWAIT of its loop. */
 struct run {
 	struct loop loop;
@@ -156,6 +166,7 @@ struct run {
 	const struct lock_hooks *locks; /* NULL: no lock was ever taken or waited for */
 	struct list os_mutexes;  /* that tasks hold, in debug mode; the layer sync's */
 	const struct host_hooks *host;   /* NULL: no job was ever given to another thread */
+	struct watch *watch;     /* of the layer inspect; NULL: there was no memory */
 	struct sweep sweep;
 	struct overflow_watch overflow_watch;
 	struct signal_watch *stop_signals; /* stop.c; NULL: they are left alone */

@@ -141,7 +141,7 @@ static void free_record(void *record, void *arg)
 static int check_config(const bide_config *config)
 {
 	if (config->size != sizeof *config || (config->flags & ~KNOWN_FLAGS) || config->shutdown_grace < 0 ||
-	    config->trim_after < 0 || (config->stack_size && !stack_size_is_valid(config->stack_size)))
+	    config->trim_after < 0 || config->slow_slice < 0 || config->stall < 0 || (config->stack_size && !stack_size_is_valid(config->stack_size)))
 		return fail_with(EINVAL);
 	const bide_allocator *allocator = config->allocator;
 	if (allocator && (!allocator->alloc != !allocator->free ||
@@ -290,8 +290,10 @@ static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, bid
 	fill_in_defaults(&run, config);
 	if (init_loop(&run) < 0)
 		return errno;
+	inspector.run_begins(&run);
 	loop_current = &run.loop;
 	int err = run_main(&run, main_fn, arg, out);
+	inspector.run_ends(&run);
 	if (loop_current)
 		destroy_run(&run);
 	else

@@ -62,6 +62,7 @@ static void soon_run(struct entry *entry)
 	struct soon *memory = container_of(entry, struct soon, entry);
 	link_remove(&memory->pending);
 	memory_free(soon.loop->memory, memory, sizeof soon);
+	loop_calls(soon.loop, (uintptr_t)soon.fn);
 	soon.fn(soon.arg);
 }
 
@@ -108,6 +109,7 @@ static void become_idle(struct callback_timer *timer)
 static void callback_run(struct entry *entry)
 {
 	struct callback_timer *timer = container_of(entry, struct callback_timer, entry);
+	loop_calls(timer->loop, (uintptr_t)timer->fn);
 	become_idle(timer);
 	timer->fn(timer->arg);
 }

@@ -8,12 +8,20 @@
 
 #include <bide/time.h>
 
-/* CLOCK_MONOTONIC, fine-grained. Nothing in the library reads any other clock. */
+/* CLOCK_MONOTONIC, fine-grained. No moment in the library is of any other clock. */
 static inline bide_time clock_monotonic(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * BIDE_SEC + now.tv_nsec;
+}
+
+/* What the calling thread has used of the processor: in real time, and by a system call. */
+static inline bide_time clock_of_thread(void)
+{
+	struct timespec used;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * BIDE_SEC + used.tv_nsec;
 }
 
 struct clock {

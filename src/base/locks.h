@@ -6,6 +6,8 @@
 #define BASE_LOCKS_H
 
 enum process_lock {
+	LOCK_WATCHDOG, /* whether there is one (inspect/watchdog.c) */
+	LOCK_WATCHES,  /* the list of runs (inspect/watch.c) */
 	LOCK_COROS,    /* the stacks of coroutines (await/coro.c) */
 	LOCK_SIGNALS,  /* dispositions (sched/signals.c) */
 	LOCK_OVERFLOW, /* the handler of faults (stack/overflow.c) */

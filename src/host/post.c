@@ -39,6 +39,7 @@ static void request_run(struct inbox_post *post)
 {
 	struct request copy = *container_of(post, struct request, post);
 	memory_free(&memory_default, post, sizeof copy);
+	loop_calls(loop_current, (uintptr_t)copy.fn);
 	copy.fn(copy.arg);
 }
 

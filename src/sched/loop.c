@@ -96,7 +96,7 @@ static bool somebody_waits(const struct loop *loop)
 bool loop_takes_over(struct loop *loop)
 {
 	bool is_due = pace_is_due(&loop->pace, somebody_waits(loop));
-	return is_due || loop->stop || loop->after_slice;
+	return is_due || loop->stop || loop_is_watched(loop);
 }
 
 #define HANDFUL 16
@@ -294,13 +294,33 @@ static struct entry *take_next(struct loop *loop)
 	return entry ? entry : ready_pop(&loop->ready);
 }
 
+static void run_callback(struct loop *loop, struct entry *entry)
+{
+	if (!pace_goes_on(&loop->pace))
+		loop_takes_over(loop);
+	entry->run(entry);
+}
+
 /* The next switch comes back here, whatever is ready. */
 static void enter_watched(struct loop *loop, struct task *task)
 {
 	pace_check_now(&loop->pace);
-	loop->entered = task;
+	slice_begins(loop, task);
 	loop_enter(loop, task);
-	loop->after_slice(loop, loop->entered);
+	slice_ends(loop);
+	if (loop->after_slice)
+		loop->after_slice(loop, loop->entered);
+}
+
+static void run_watched(struct loop *loop, struct entry *entry)
+{
+	if (!entry->run) {
+		enter_watched(loop, task_of_entry(entry));
+		return;
+	}
+	slice_begins(loop, NULL);
+	run_callback(loop, entry);
+	slice_ends(loop);
 }
 
 void loop_run(struct loop *loop)
@@ -316,12 +336,10 @@ void loop_run(struct loop *loop)
 		if (!entry) {
 			if (!idle(loop))
 				return;
+		} else if (unlikely(loop_is_watched(loop))) {
+			run_watched(loop, entry);
 		} else if (entry->run) {
-			if (!pace_goes_on(&loop->pace))
-				loop_takes_over(loop);
-			entry->run(entry);
-		} else if (unlikely(loop->after_slice != NULL)) {
-			enter_watched(loop, task_of_entry(entry));
+			run_callback(loop, entry);
 		} else {
 			loop_enter(loop, task_of_entry(entry));
 		}

@@ -30,6 +30,12 @@ enum loop_room {
 	LOOP_ROOM_COUNT
 };
 
+/* A slice is what runs between two switches: a task, a callback, a post. */
+struct slice_hooks {
+	void (*begins)(struct loop *loop); /* of loop->entered */
+	void (*ends)(struct loop *loop);   /* of the same; called again where nothing has begun since */
+};
+
 struct loop {
 	/* Touched at every switch. */
 	struct ready_queue ready;
@@ -80,9 +86,14 @@ struct loop {
 	bide_time sweep_at, sweep_wake;
 
 	/* In debug mode: called on the loop's stack after each slice with the task whose slice it was, and
-	 * before an ended task's stack is put back. No task then hands over to another directly. */
+	 * before an ended task's stack is put back. With it, or with `slices`, no task hands over to another
+	 * directly. */
 	void (*after_slice)(struct loop *loop, struct task *task);
-	struct task *entered;      /* whose slice it is; only kept for that */
+	struct task *entered;      /* whose slice it is, NULL: a callback's; only kept for that and what follows */
+
+	/* Called before and after each slice, of a task or of a callback. NULL: nobody times them. */
+	const struct slice_hooks *slices;
+	atomic_uintptr_t callback; /* the user's function that was called last on the loop's stack */
 
 	void *rooms[LOOP_ROOM_COUNT];
 };
@@ -131,6 +142,37 @@ static inline void loop_arm(struct loop *loop, struct timer *timer, bide_time de
 		return;
 	timer_arm(&loop->timers, timer, deadline);
 	pace_expect(&loop->pace);
+}
+
+/* A function of the user's is about to be called on the loop's stack. */
+static inline void loop_calls(struct loop *loop, uintptr_t fn)
+{
+	atomic_store_explicit(&loop->callback, fn, memory_order_relaxed);
+}
+
+static inline bool loop_is_watched(const struct loop *loop)
+{
+	return loop->after_slice || loop->slices;
+}
+
+static inline void slice_begins(struct loop *loop, struct task *task)
+{
+	loop->entered = task;
+	if (unlikely(loop->slices != NULL))
+		loop->slices->begins(loop);
+}
+
+static inline void slice_ends(struct loop *loop)
+{
+	if (unlikely(loop->slices != NULL))
+		loop->slices->ends(loop);
+}
+
+/* One goes over into another, without a return to the loop. */
+static inline void slice_changes(struct loop *loop, struct task *task)
+{
+	slice_ends(loop);
+	slice_begins(loop, task);
 }
 
 /* A switch was counted, and the pace is to be checked: whether control goes back to the loop. */

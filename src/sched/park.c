@@ -108,7 +108,7 @@ void task_enter(struct task *child)
 {
 	struct loop *loop = child->loop;
 	struct task *task = loop->running;
-	loop->entered = child;
+	slice_changes(loop, child);
 	ready_push(&loop->ready, &task->entry);
 	ready_remove(&loop->ready, &child->entry);
 	switch_from(loop, task, make_running(loop, child));
@@ -128,6 +128,7 @@ void loop_bury(struct loop *loop)
 {
 	struct task *task = loop->dead;
 	loop->dead = NULL;
+	slice_ends(loop);
 	if (unlikely(loop->after_slice != NULL))
 		loop->after_slice(loop, task);
 	strand_destroy(&task->strand);

@@ -41,6 +41,7 @@ static bool run_one(struct loop *loop)
 	if (!post)
 		return false;
 	take_out(loop, &loop->posts);
+	slice_changes(loop, NULL);
 	post->run(post);
 	return true;
 }
@@ -72,4 +73,5 @@ void posts_close(struct loop *loop)
 	loop->is_known = false;
 	while (run_one(loop))
 		continue;
+	slice_ends(loop);
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * Layer inspect: runs as other threads see them. See watch.h. */
+#include "inspect/watch.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/locks.h"
+#include "base/memory.h"
+#include "base/system.h"
+
+#define SLOW_IN_DEBUG (100 * BIDE_MSEC)
+#define STALL_IN_DEBUG (500 * BIDE_MSEC)
+
+static struct list watches = { { &watches.head, &watches.head } };
+
+/* What a setting of 0 means. */
+static bide_time setting(bide_time set, const struct run *run, bide_time in_debug)
+{
+	if (set)
+		return set;
+	return run->config.flags & BIDE_DEBUG ? in_debug : BIDE_NEVER;
+}
+
+void watch_begin(struct run *run)
+{
+	struct watch *watch = memory_alloc(&memory_default, sizeof *watch);
+	if (!watch)
+		return;
+	watch->run = run;
+	watch->handle = run->loop.handle;
+	watch->thread_id = (pid_t)syscall(SYS_gettid);
+	pthread_getcpuclockid(pthread_self(), &watch->cpu_clock);
+	watch->slow = setting(run->config.slow_slice, run, SLOW_IN_DEBUG);
+	watch->stall = setting(run->config.stall, run, STALL_IN_DEBUG);
+	run->watch = watch;
+	lock_take(LOCK_WATCHES);
+	list_push_tail(&watches, &watch->link);
+	lock_release(LOCK_WATCHES);
+}
+
+/* False if it is claimed. */
+static bool unlist(struct watch *watch)
+{
+	lock_take(LOCK_WATCHES);
+	bool is_free = watch->claims == 0;
+	if (is_free && link_is_linked(&watch->link))
+		link_remove(&watch->link);
+	lock_release(LOCK_WATCHES);
+	return is_free;
+}
+
+void watch_end(struct run *run)
+{
+	if (!run->watch)
+		return;
+	while (!unlist(run->watch))
+		sched_yield();
+	memory_free(&memory_default, run->watch, sizeof *run->watch);
+	run->watch = NULL;
+}
+
+struct watch *watch_claim_next(struct watch *watch)
+{
+	lock_take(LOCK_WATCHES);
+	struct link *link = watch ? watch->link.next : watches.head.next;
+	if (watch)
+		watch->claims--;
+	watch = link == &watches.head ? NULL : container_of(link, struct watch, link);
+	if (watch)
+		watch->claims++;
+	lock_release(LOCK_WATCHES);
+	return watch;
+}
+
+struct watch *watch_claim(bide_loop *handle)
+{
+	struct watch *watch = watch_claim_next(NULL);
+	while (watch && watch->handle != handle)
+		watch = watch_claim_next(watch);
+	return watch;
+}
+
+void watch_give_back(struct watch *watch)
+{
+	lock_take(LOCK_WATCHES);
+	watch->claims--;
+	lock_release(LOCK_WATCHES);
+}
+
+void watches_forget(void)
+{
+	struct link *link;
+	while ((link = list_pop_head(&watches))) {
+		struct watch *watch = container_of(link, struct watch, link);
+		watch->claims = 0;
+		watch->slow = watch->stall = BIDE_NEVER;
+		watch->run->loop.slices = NULL;
+	}
+}
