@@ -33,6 +33,12 @@ static inline void *system_mmap(size_t size, int protection, int flags)
 	return fault_hits(FAULT_MMAP) ? MAP_FAILED : mmap(NULL, size, protection, flags, -1, 0);
 }
 
+/* To read from. */
+static inline void *system_mmap_file(int fd, size_t size)
+{
+	return fault_hits(FAULT_MMAP) ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+}
+
 static inline int system_munmap(void *start, size_t size)
 {
 	return SYSTEM_CALL(FAULT_MUNMAP, munmap(start, size));
