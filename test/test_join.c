@@ -333,11 +333,14 @@ START_TEST(the_failure_of_main_is_not_reported)
 }
 END_TEST
 
+static int forgotten_line;
+
 static void *leave_unjoined(void *arg)
 {
 	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
 	(void)arg;
 	attr.name = "forgotten";
+	forgotten_line = __LINE__ + 1;
 	must(bide_spawn_with(nothing, NULL, &attr));
 	attr.name = "joined";
 	must_end_well(bide_spawn_with(nothing, NULL, &attr));
@@ -349,7 +352,7 @@ static void *leave_unjoined(void *arg)
 	return NULL;
 }
 
-/* semantics 29 */
+/* Statement 29: its name and creation line. */
 START_TEST(a_task_that_was_never_joined_is_freed_and_reported_in_debug_mode_only)
 {
 	struct reports reports = { { 0 }, { "" } };
@@ -362,8 +365,12 @@ START_TEST(a_task_that_was_never_joined_is_freed_and_reported_in_debug_mode_only
 	ck_assert_int_eq(bide_run(leave_unjoined, NULL, &config, NULL), 0);
 	unsetenv("BIDE_DEBUG");
 	ck_assert_int_eq(reports.count[BIDE_REPORT_LEAK], _i ? 1 : 0);
-	if (_i)
+	if (_i) {
+		char site[80];
+		snprintf(site, sizeof site, "; spawned at leave_unjoined (test_join.c:%d)", forgotten_line);
 		ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_LEAK], "\"forgotten\""));
+		ck_assert_msg(strstr(reports.text[BIDE_REPORT_LEAK], site), "%s", reports.text[BIDE_REPORT_LEAK]);
+	}
 	ck_assert(counting_is_balanced(&counting));
 }
 END_TEST

@@ -15,7 +15,7 @@ BIDE_BEGIN
 /* Writes a line for each task of this thread's loop that has not ended: id and name, state, what it waits for
  * and who holds that, when the wait ends by itself, the nearest deadline, whether it is canceled, whose child
  * it is, how much of its stack it stands on (with BIDE_PAINT_STACKS also the most it ever used) and where
- * it was spawned, as "program+0x1234" for addr2line. flags must be 0.
+ * it was spawned, as "function (file.c:12)". flags must be 0.
  * Returns 0. Errors: EINVAL out is NULL, or flags; EPERM outside a loop's thread; those of writing. */
 BIDE_API int bide_dump(FILE *out, unsigned flags);
 
@@ -87,7 +87,7 @@ BIDE_API int bide_stack_used(const bide_task *task, size_t *high_water);
 /* With BIDE_PAINT_STACKS: the same for all tasks that one place in the program has spawned. */
 typedef struct bide_stack_site {
 	void *site;          /* the address behind the call of bide_spawn() */
-	const char *place;   /* the call as "program+0x1234", for addr2line */
+	const char *place;   /* the call, as "function (file.c:12)" */
 	uint64_t tasks;      /* whose stacks were measured: those that have run and ended */
 	size_t high_water;   /* the most that one of them used */
 	size_t stack_size;   /* of the one that used the most */

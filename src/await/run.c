@@ -18,6 +18,7 @@
 #include "await/stop.h"
 #include "await/tower.h"
 #include "base/fail.h"
+#include "base/place.h"
 #include "sched/posts.h"
 
 #define KNOWN_FLAGS (BIDE_DEBUG | BIDE_NO_SIGNALS | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER |      \
@@ -102,24 +103,25 @@ static unsigned end_all(struct run *run)
 static void report_leftover(void *record, void *arg)
 {
 	struct await_task *task = record;
-	char label[TASK_LABEL_SIZE];
+	char label[TASK_LABEL_SIZE], place[PLACE_SIZE];
 	if (record_is_live(task) && task->task.state != TASK_DONE)
 		run_report(arg, BIDE_REPORT_LEFTOVER,
-		    "task %s ignored its cancel beyond the shutdown grace, waiting for %s; it will never run again",
-		    task_label(task, label), wait_kind_names[task->task.wait.kind]);
+		    "task %s ignored its cancel beyond the shutdown grace, waiting for %s; it will never run again; "
+		    "spawned at %s", task_label(task, label), wait_kind_names[task->task.wait.kind],
+		    place_of_call(task->spawn_site, place));
 }
 
 static void free_record(void *record, void *arg)
 {
 	struct await_task *task = record;
 	struct run *run = arg;
-	char label[TASK_LABEL_SIZE];
+	char label[TASK_LABEL_SIZE], place[PLACE_SIZE];
 	if (!record_is_live(task))
 		return;
 	if (task->task.state == TASK_DONE) {
 		if (run->config.flags & BIDE_DEBUG && !task->is_joined && !task->is_detached && task != run->main)
-			run_report(run, BIDE_REPORT_LEAK, "task %s was never joined; spawned at %p",
-			    task_label(task, label), task->spawn_site);
+			run_report(run, BIDE_REPORT_LEAK, "task %s was never joined; spawned at %s",
+			    task_label(task, label), place_of_call(task->spawn_site, place));
 		if (task != run->main && task_outcome(task)->err)
 			report_unread(task);
 	} else if (task->task.state != TASK_CREATED) {

@@ -9,7 +9,7 @@
 #include "await/group.h"
 #include "await/tower.h"
 #include "base/fail.h"
-#include "base/modules.h"
+#include "base/place.h"
 
 /* A text is made here and not by fprintf(), which needs 10 KiB of stack for an unbuffered stream. */
 struct dump {
@@ -70,7 +70,7 @@ static void say_task(void *record, void *arg)
 {
 	struct await_task *task = record;
 	struct dump *dump = arg;
-	char label[TASK_LABEL_SIZE], place[MODULE_PLACE_SIZE];
+	char label[TASK_LABEL_SIZE], place[PLACE_SIZE];
 	if (!record_is_live(task) || task->task.state == TASK_DONE)
 		return;
 	say(dump, "task %s %s", task_label(task, label), task_state_names[task_state(&task->task)]);
@@ -80,7 +80,7 @@ static void say_task(void *record, void *arg)
 	if (task->child)
 		say(dump, ", child of task %s", task_label(task->child->group->owner, label));
 	say_stack(dump, task);
-	say(dump, ", spawned at %s\n", modules_place((uintptr_t)task->spawn_site - 1, place));
+	say(dump, ", spawned at %s\n", place_of((uintptr_t)task->spawn_site - 1, place));
 }
 
 int bide_dump(FILE *out, unsigned flags)

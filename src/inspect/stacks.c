@@ -6,7 +6,7 @@
 
 #include "await/tower.h"
 #include "base/fail.h"
-#include "base/modules.h"
+#include "base/place.h"
 
 /* ---- every stack ------------------------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static void visit_task(void *record, void *arg)
 		return;
 	walk->task = handle_of(task);
 	if (task->task.state == TASK_CREATED)
-		visit_one(&task->task.stack, (struct leave_point){ task->task.stack.high, NULL }, NULL, walk);
+		visit_one(&task->task.stack, (struct leave_point){ task->task.stack.high, NULL, NULL }, NULL, walk);
 	else
 		tower_of_task(task, visit_one, walk);
 	walk->task = NULL;
@@ -56,7 +56,7 @@ int bide_stack_each(void (*visit)(const bide_stack_range *range, void *arg), voi
 	struct walk walk = { .visit = visit, .arg = arg, .here = __builtin_frame_address(0) };
 	struct loop *loop = loop_current;
 	bool is_in_task = loop && loop->running;
-	struct leave_point thread = is_in_task ? left_at(&loop->strand) : (struct leave_point){ NULL, NULL };
+	struct leave_point thread = is_in_task ? left_at(&loop->strand) : (struct leave_point){ NULL, NULL, NULL };
 	tower_each(tower_of_thread(), NULL, thread, visit_one, &walk);
 	if (loop)
 		slab_each(&loop->tasks, visit_task, &walk);
@@ -95,8 +95,8 @@ int bide_stack_sites(void (*visit)(const bide_stack_site *site, void *arg), void
 	modules_note();
 	for (size_t i = 0; i < count; i++) {
 		const struct site *site = &sites->all[i];
-		char place[MODULE_PLACE_SIZE];
-		bide_stack_site told = { site->address, modules_place((uintptr_t)site->address - 1, place), site->tasks,
+		char place[PLACE_SIZE];
+		bide_stack_site told = { site->address, place_of((uintptr_t)site->address - 1, place), site->tasks,
 			site->used, site->size, site->task_id };
 		visit(&told, arg);
 	}

@@ -4,6 +4,7 @@
 #include "sync/mutex.h"
 
 #include "base/fail.h"
+#include "base/place.h"
 #include "sync/holder.h"
 
 /* Of a mutex of this run: has its owner ended? The record is there still, or another task's. */
@@ -35,14 +36,15 @@ static void hand_over_if_abandoned(void *record, void *arg)
  * found through their waiters. If it held one, the address of that is left of all it took and gave. */
 void mutexes_abandoned(struct await_task *owner)
 {
-	char label[TASK_LABEL_SIZE];
+	char label[TASK_LABEL_SIZE], place[PLACE_SIZE];
 	struct run *run = run_of(owner->task.loop);
+	place_of_call(owner->spawn_site, place);
 	if (annex_peek(owner)->held_locks == 1)
-		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding mutex %p",
-		    task_label(owner, label), (void *)annex_peek(owner)->held_addresses);
+		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding mutex %p; spawned at %s",
+		    task_label(owner, label), (void *)annex_peek(owner)->held_addresses, place);
 	else
-		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding %u mutexes",
-		    task_label(owner, label), annex_peek(owner)->held_locks);
+		run_report(run, BIDE_REPORT_OWNER_DEAD, "task %s ended while holding %u mutexes; spawned at %s",
+		    task_label(owner, label), annex_peek(owner)->held_locks, place);
 	slab_each(&owner->task.loop->tasks, hand_over_if_abandoned, owner);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/place.h"
 #include "sync/holder.h"
 
 /* One that a task has locked; in run.os_mutexes. */
@@ -49,10 +50,10 @@ static void forget(struct run *run, struct held *held)
 
 static int refuse(struct run *run, const struct held *held, const struct await_task *task)
 {
-	char by[TASK_LABEL_SIZE], owner[TASK_LABEL_SIZE];
+	char by[TASK_LABEL_SIZE], owner[TASK_LABEL_SIZE], place[PLACE_SIZE];
 	run_report(run, BIDE_REPORT_MISUSE, "task %s would stop the loop for ever at pthread mutex %p, held by task %s, "
-	    "locked at %p", task_label(task, by), (void *)held->mutex,
-	    held->task ? task_label(held->task, owner) : "that has ended", held->site);
+	    "locked at %s", task_label(task, by), (void *)held->mutex,
+	    held->task ? task_label(held->task, owner) : "that has ended", place_of_call(held->site, place));
 	return fail_with(EDEADLK);
 }
 
@@ -102,14 +103,15 @@ int bide_os_mutex_unlock(pthread_mutex_t *mutex)
 
 static void tell(struct held *held)
 {
-	char label[TASK_LABEL_SIZE];
+	char label[TASK_LABEL_SIZE], lock_place[PLACE_SIZE], spawn_place[PLACE_SIZE];
 	enum task_state state = held->task->task.state;
 	if (held->is_told)
 		return;
 	held->is_told = true;
-	run_report(run_of(loop_current), BIDE_REPORT_MISUSE, "task %s %s while it holds pthread mutex %p, locked at %p: a task "
-	    "that wants it stops the loop", task_label(held->task, label),
-	    state == TASK_DONE ? "ended" : state == TASK_SUSPENDED ? "waits" : "gave way", (void *)held->mutex, held->site);
+	run_report(run_of(loop_current), BIDE_REPORT_MISUSE, "task %s %s while it holds pthread mutex %p, locked at %s: a task "
+	    "that wants it stops the loop; spawned at %s", task_label(held->task, label),
+	    state == TASK_DONE ? "ended" : state == TASK_SUSPENDED ? "waits" : "gave way", (void *)held->mutex,
+	    place_of_call(held->site, lock_place), place_of_call(held->task->spawn_site, spawn_place));
 }
 
 void os_mutexes_check(struct await_task *task)
