@@ -3,7 +3,7 @@
  *
  *   arch/<name>/frame.h           the offsets of struct context, shared between C and assembly,
  *                                 and the initial floating-point control state
- *   arch/<name>/context.S         context_switch() and context_entry()
+ *   arch/<name>/context.S         context_switch(), context_call_as() and context_entry()
  *   arch/<name>/context_inline.h  context_switch_inline(), the same switch as a block of inline
  *                                 assembly; context_switch_bare(), that without floating-point
  *                                 control; context_leave_inline(), for the last switch of a context;
@@ -46,6 +46,10 @@ _Static_assert(sizeof(struct context) == CONTEXT_SIZE, "frame.h");
  * variable size and one aligned to more than the stack is: clang addresses that frame through a
  * register which it does not save for such a block. And not where a sanitizer instruments. */
 void context_switch(struct context *from, const struct context *to);
+
+/* Calls fn(arg) so that an unwinder, from within it, takes *caller for what called this function: its backtrace is
+ * that of the suspended context, which is only read. */
+void context_call_as(const struct context *caller, void (*fn)(void *), void *arg);
 
 /* Where a new context begins: calls the function at sp[0] with the argument at sp[1]. It is the last
  * frame of every backtrace. The function must not return. */

@@ -134,6 +134,56 @@ context_switch:
 	.size	context_switch, .-context_switch
 
 /*
+ *   void context_call_as(const struct context *caller, void (*fn)(void *), void *arg)
+ *                                              x0                x1              x2
+ *
+ * During the call of fn the unwind rules say that the caller of this function is the suspended context:
+ *     CFA (its sp)              the word at x19 + CONTEXT_SP    DW_OP_breg19 0, DW_OP_deref
+ *     x30, the return address   saved at x19 + CONTEXT_RESUME   DW_OP_breg19 16; not signed
+ *     x29                       saved at x19 + CONTEXT_FP       DW_OP_breg19 8
+ * and, by "signal frame", that its address is where it goes on, not the one behind a call. Its other
+ * registers are on its stack, where the rules for that place find them.
+ */
+	.globl	context_call_as
+	.hidden	context_call_as
+	.type	context_call_as, %function
+	.balign	32
+context_call_as:
+	.cfi_startproc
+	.cfi_signal_frame
+	hint	#25			/* paciasp */
+	.cfi_negate_ra_state
+	stp	x29, x30, [sp, #-32]!
+	.cfi_adjust_cfa_offset 32
+	.cfi_rel_offset x29, 0
+	.cfi_rel_offset x30, 8
+	str	x19, [sp, #16]
+	.cfi_rel_offset x19, 16
+	mov	x29, sp
+	mov	x19, x0
+	mov	x9, x1
+	mov	x0, x2
+	.cfi_remember_state
+	.cfi_escape 0x0f, 3, 0x83, CONTEXT_SP, 0x06
+	.cfi_escape 0x10, 30, 2, 0x83, CONTEXT_RESUME
+	.cfi_escape 0x10, 29, 2, 0x83, CONTEXT_FP
+	.cfi_same_value 19
+	.cfi_negate_ra_state
+	blr	x9
+	.cfi_restore_state
+	ldr	x19, [sp, #16]
+	.cfi_restore x19
+	ldp	x29, x30, [sp], #32
+	.cfi_adjust_cfa_offset -32
+	.cfi_restore x29
+	.cfi_restore x30
+	hint	#29			/* autiasp */
+	.cfi_negate_ra_state
+	ret
+	.cfi_endproc
+	.size	context_call_as, .-context_call_as
+
+/*
  *   context_entry: sp -> 0 function, 8 argument; sp is a multiple of 16, x29 is 0.
  * Reached by br x16 or x17, for which "bti c" is a landing pad too; "bti jc" allows any register.
  * The undefined x30 tells every unwinder that there is no caller. The nop is for unwinders that look

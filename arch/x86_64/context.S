@@ -116,6 +116,44 @@ __x86_return_thunk:
 	.size	__x86_return_thunk, .-__x86_return_thunk
 
 /*
+ *   void context_call_as(const struct context *caller, void (*fn)(void *), void *arg)
+ *                                              rdi               rsi             rdx
+ *
+ * During the call of fn the unwind rules say that the caller of this function is the suspended context:
+ *     CFA (its rsp)   the word at rbx + CONTEXT_SP      DW_OP_breg3 0, DW_OP_deref
+ *     rip             saved at rbx + CONTEXT_RESUME     DW_OP_breg3 16
+ *     rbp             saved at rbx + CONTEXT_FP         DW_OP_breg3 8
+ * and, by "signal frame", that its rip is where it goes on, not the address behind a call. Its other
+ * registers are on its stack, where the rules for that place find them.
+ */
+	.globl	context_call_as
+	.hidden	context_call_as
+	.type	context_call_as, @function
+	.balign	32
+context_call_as:
+	.cfi_startproc
+	.cfi_signal_frame
+	endbr64
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	movq	%rdi, %rbx
+	movq	%rdx, %rdi
+	.cfi_remember_state
+	.cfi_escape 0x0f, 3, 0x73, CONTEXT_SP, 0x06
+	.cfi_escape 0x10, 16, 2, 0x73, CONTEXT_RESUME
+	.cfi_escape 0x10, 6, 2, 0x73, CONTEXT_FP
+	.cfi_same_value 3
+	call	*%rsi
+	.cfi_restore_state
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.cfi_endproc
+	.size	context_call_as, .-context_call_as
+
+/*
  *   context_entry: rsp -> 0 function, 8 argument; rsp is a multiple of 16, rbp is 0.
  * The call leaves rsp + 8 a multiple of 16 at the function's entry. The undefined rip tells every
  * unwinder that there is no caller. The nop is for unwinders that look one byte before an address

@@ -352,7 +352,7 @@ void tower_each(struct bide_coro *innermost, const struct stack *base, struct le
 void tower_of_task(const struct await_task *task, tower_visitor *visit, void *arg)
 {
 	bool runs = task->task.loop->running == &task->task;
-	struct leave_point left = runs ? (struct leave_point){ NULL, NULL } : left_at(&task->task.strand);
+	struct leave_point left = runs ? (struct leave_point){ NULL, NULL, NULL } : left_at(&task->task.strand);
 	tower_each(task->is_entered ? task->coro : NULL, &task->task.stack, left, visit, arg);
 }
 

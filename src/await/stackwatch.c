@@ -70,7 +70,7 @@ static void search_running(struct search *search, tower_visitor *visit)
 bool find_victim(const struct overflow_trace *trace, struct overflow_victim *victim)
 {
 	struct search search = { .trace = trace, .victim = victim, .is_running = true };
-	struct leave_point nowhere = { NULL, NULL };
+	struct leave_point nowhere = { NULL, NULL, NULL };
 	tower_each(tower_of_thread(), NULL, nowhere, compare, &search);
 	search_running(&search, compare);
 	search.is_running = false;

@@ -11,11 +11,12 @@
 struct leave_point {
 	void *sp;    /* NULL: not known, it runs there */
 	void *frame; /* the frame-pointer register */
+	void *resume; /* where the code goes on */
 };
 
 static inline struct leave_point left_at(const struct strand *strand)
 {
-	return (struct leave_point){ strand->context.sp, strand->context.fp };
+	return (struct leave_point){ strand->context.sp, strand->context.fp, strand->context.resume };
 }
 
 /* coro NULL: the task's own stack, or that of the thread, which is then NULL too. */
