@@ -64,6 +64,12 @@ for header in include/bide/*.h; do
 	! grep -q '^BIDE_API\|^BIDE_NORETURN BIDE_API' "$header" || [ -f "$page" ] || complain "$header has no page $page"
 done
 
+for name in $(sed -n 's/.*X([A-Z_]*, "\([a-z_]*\)").*/\1/p' src/base/fault.h); do
+	for text in include/bide/testing.h docs/man/bide-testing.3; do
+		grep -qw -- "$name" "$text" || complain "$text does not tell that $name can be made to fail"
+	done
+done
+
 # `man CALL` finds the page.
 aliases=$(mktemp -d) || exit
 trap 'rm -rf "$aliases"' EXIT
