@@ -53,6 +53,43 @@ START_TEST(an_accepted_socket_is_nonblocking_and_close_on_exec)
 }
 END_TEST
 
+/* A peer's first bytes are rarely there when it is accepted: a try then would be a call for nothing. */
+static void *first_read(void *arg)
+{
+	struct sockaddr_in address;
+	char buf[8];
+	(void)arg;
+	int listener = plain_listener(4, &address);
+	for (int is_early = 0; is_early < 2; is_early++) {
+		int client = plain_connection(&address);
+		if (is_early)
+			must_write(client, "x", 1);
+		int peer = bide_accept(listener, NULL, NULL);
+		int before = counted.recv;
+		if (is_early)
+			must(bide_recv(peer, buf, sizeof buf, 0) == 1 && buf[0] == 'x');
+		else
+			ck_fails(bide_recv(peer, buf, sizeof buf, MSG_DONTWAIT), EAGAIN);
+		must(counted.recv - before == 1); /* whoever wants to try does */
+		struct io io = { .fd = peer };
+		bide_task *reader = io_start(io_recv, &io);
+		must(io.count == -2 && counted.recv - before == 1);
+		must_write(client, "y", 1);
+		must(join_within(reader, LONG).err == 0);
+		must(io.count == 1 && io.buf[0] == 'y' && counted.recv - before == 2);
+		must(bide_close(peer) == 0);
+		close(client);
+	}
+	must(bide_close(listener) == 0);
+	return NULL;
+}
+
+START_TEST(the_first_read_of_a_new_connection_waits_before_it_tries)
+{
+	run_real(first_read, NULL);
+}
+END_TEST
+
 static void *cut_address(void *arg)
 {
 	struct sockaddr_in address;
@@ -523,6 +560,7 @@ int main(void)
 	    TEST(without_memory_for_its_record_a_connection_is_accepted_all_the_same),
 	    TEST(a_flood_of_connections_does_not_starve_one_that_is_there),
 	    TEST(a_listener_has_the_promised_properties),
+	    TEST(the_first_read_of_a_new_connection_waits_before_it_tries),
 	    LOOP(both_ends_of_a_connection_have_the_promised_properties, 0, 4),
 	    TEST(a_unix_path_is_listened_on_and_dialed), TEST(the_backlog_is_what_was_asked_for),
 	    TEST(bad_input_is_answered_and_changes_nothing), TEST(outside_a_task_it_is_eperm));

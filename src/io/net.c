@@ -46,6 +46,16 @@ static int accept_some(struct io_call *call, struct sockaddr *address, socklen_t
 	return fd;
 }
 
+/* What the listener is, its connections are. A peer's first bytes are rarely there yet, so the first read
+ * does not try before it waits: it has to be registered anyway, and that tells. */
+static void connection_fresh(struct io_call *call, int fd)
+{
+	descriptor_fresh(call->loop, fd, DESCRIPTOR_SOCKET, io_is_tcp(call->descriptor, call->fd));
+	struct descriptor *descriptor = descriptor_find(&call->loop->descriptors, fd);
+	if (descriptor)
+		descriptor->is_ready[DESCRIPTOR_IN] = 0;
+}
+
 int bide_accept(int fd, struct sockaddr *address, socklen_t *length)
 {
 	struct io_call call;
@@ -60,8 +70,8 @@ int bide_accept(int fd, struct sockaddr *address, socklen_t *length)
 			*length = size;
 		accepted = io_ready(&call) ? accept_some(&call, address, length) : -1;
 	} while (io_again(&call, accepted));
-	if (accepted >= 0) /* what the listener is, its connections are */
-		descriptor_fresh(call.loop, accepted, DESCRIPTOR_SOCKET, io_is_tcp(call.descriptor, fd));
+	if (accepted >= 0)
+		connection_fresh(&call, accepted);
 	io_end(&call);
 	return accepted;
 }
