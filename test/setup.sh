@@ -5,7 +5,7 @@
 
 needed='g++ make binutils check pkg-config'
 tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck spin libboost-context-dev
-	libhttp-parser-dev curl netcat-openbsd wrk libuv1-dev libev-dev cmake'
+	libhttp-parser-dev curl netcat-openbsd wrk libuv1-dev libev-dev cmake groff-base mandoc'
 cross='qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
 
 have_dpkg() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
@@ -15,7 +15,7 @@ if ! have_dpkg; then
 		setup: this system does not have apt. Please install, whatever they are called here:
 		  for make check               libcheck, pkg-config, a C and a C++ compiler, binutils
 		  for make valgrind            valgrind with its development header
-		  for make lint                clang-tidy, cppcheck (optional)
+		  for make lint                clang-tidy, cppcheck, groff, mandoc (optional)
 		  for the models in test/model spin (optional)
 		  for make check ARCH=aarch64  qemu-user (qemu-aarch64), a cross gcc and g++, and libcheck for arm64
 		  for make examples            llhttp or http-parser, for httpd (optional)

@@ -28,7 +28,7 @@ compile() { # KIND NAME
 		$CC $flags -o "$bin/$2" "$bin/$2.c" "$library" -pthread
 	else
 		# shellcheck disable=SC2086
-		$CC $flags -D_GNU_SOURCE -Wno-unused -fsyntax-only "$bin/$2.c"
+		$CC $flags -D_GNU_SOURCE -Wno-unused -Wno-unused-parameter -fsyntax-only "$bin/$2.c"
 	fi
 }
 
