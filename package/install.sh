@@ -79,9 +79,9 @@ put_all() {
 	fill "$libdir/cmake/bide" bide-config.cmake prefix_of_bide
 	fill "$libdir/cmake/bide" bide-config-version.cmake prefix_of_bide
 
-	rm -rf "$O/man" && mkdir -p "$O/man" && sh docs/man/aliases.sh "$O/man"
-	put "$mandir/man3" docs/man/*.3 "$O"/man/*.3
-	put "$mandir/man7" docs/man/*.7 "$O"/man/*.7
+	sh docs/man/aliases.sh "$tmp"
+	put "$mandir/man3" docs/man/*.3 "$tmp"/*.3
+	put "$mandir/man7" docs/man/*.7
 	put "$docdir" README.md CHANGELOG.md LICENSE docs/*.md docs/*.html
 	put "$docdir/notes" docs/notes/*
 	put "$docdir/examples" docs/examples/*.c docs/examples/*.md
@@ -92,8 +92,8 @@ put_all() {
 put_record() {
 	directory "$libdir/bide"
 	note "$record"
-	cat "$DESTDIR$record" "$new" 2>/dev/null | awk '!seen[$0]++' >"$new.all"
-	install -m 644 "$new.all" "$DESTDIR$record"
+	cat "$DESTDIR$record" "$new" 2>/dev/null | awk '!seen[$0]++' >"$tmp/all"
+	install -m 644 "$tmp/all" "$DESTDIR$record"
 }
 
 # ---- taking away
@@ -111,8 +111,9 @@ take_away() { # a path a line, from standard input
 
 case $1 in
 install)
-	new=$(mktemp)
-	trap 'rm -f "$new" "$new.all"' EXIT
+	tmp=$(mktemp -d)
+	trap 'rm -rf "$tmp"' EXIT
+	new=$tmp/new
 	mkdir -p "$DESTDIR/"
 	put_all
 	put_record

@@ -23,8 +23,8 @@ furnish() {
 # ---- what is there
 
 is_there() {
-	for file in include/bide.h include/bide/api.h share/man/man3/bide-io.3 share/man/man3/bide_sleep.3 share/man/man7/bide-stacks.7 \
-		share/doc/bide/examples/hello.c "${libdir#/opt/bide/}/cmake/bide/bide-config.cmake"; do
+	for file in include/bide.h include/bide/api.h share/man/man3/bide-io.3 share/man/man3/bide_sleep.3 \
+		share/man/man7/bide-stacks.7 share/doc/bide/examples/hello.c "${libdir#/opt/bide/}/cmake/bide/bide-config.cmake"; do
 		test -f "$root/opt/bide/$file" || { echo "no $file"; return 1; }
 	done
 }
