@@ -11,6 +11,7 @@
 #   make examples      build docs/examples
 #   make install       honours DESTDIR, prefix, includedir, libdir, datadir, mandir, docdir; make uninstall undoes it
 #   make dist          an archive of the last commit
+#   make amalgamation  the library as one source file, one header and one of assembly; and tests them
 #   make clean         remove $(O)
 #
 # Variables

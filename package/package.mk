@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# How bide is handed on: an installed tree, an archive of the sources.
+# How bide is handed on: an installed tree, an archive of the sources, the sources as one file.
 
 prefix     ?= /usr/local
 includedir ?= $(prefix)/include
@@ -20,4 +20,13 @@ uninstall:
 dist:
 	@$(PACKAGE) sh package/dist.sh
 
-.PHONY: install uninstall dist
+AMALGAMATION := $(O)/amalgamation/bide.c
+$(AMALGAMATION): $(wildcard package/amalgamate.* include/*.h include/*/*.h src/*/*.[ch] arch/*.h arch/*/*.[hS])
+	@$(PACKAGE) sh package/amalgamate.sh
+
+amalgamation: all $(AMALGAMATION)
+	@$(ENV) sh test/tools/run.sh test/test_amalgamation.sh
+
+check: $(if $(filter test/test_amalgamation.sh,$(TEST_SH)),$(AMALGAMATION))
+
+.PHONY: install uninstall dist amalgamation

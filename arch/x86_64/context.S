@@ -100,9 +100,10 @@ context_switch:
 
 /*
  * The return of functions marked CONTEXT_RETURNS_BY_JUMP; the compiler chooses the name. rcx is free
- * at a return. A return address has no landing pad; notrack says that this is meant.
+ * at a return. A return address has no landing pad; notrack says that this is meant. Weak: in a program that
+ * is linked with these objects themselves, and has such a function too, either will do.
  */
-	.globl	__x86_return_thunk
+	.weak	__x86_return_thunk
 	.hidden	__x86_return_thunk
 	.type	__x86_return_thunk, @function
 	.balign	32

@@ -2,7 +2,7 @@
  * Layer sched: when the loop has to look again. See pace.h. */
 #include "sched/pace.h"
 
-#include <context.h>
+#include "context.h"
 
 #include "context_inline.h"
 
