@@ -12,11 +12,19 @@ BIDE_BEGIN
 
 /* ---- tasks ---------------------------------------------------------------------------------------- */
 
-/* Writes a line for each task of this thread's loop that has not ended: id and name, state, what it waits for
- * and who holds that, when the wait ends by itself, the nearest deadline, whether it is canceled, whose child
- * it is, how much of its stack it stands on (with BIDE_PAINT_STACKS also the most it ever used) and where
- * it was spawned, as "function (file.c:12)". flags must be 0.
- * Returns 0. Errors: EINVAL out is NULL, or flags; EPERM outside a loop's thread; those of writing. */
+/* Flags of bide_dump(). */
+enum {
+	BIDE_DUMP_BACKTRACES = 1, /* below each task the calls it stands in, innermost first */
+	BIDE_DUMP_ALL = 2         /* every task, however many there are */
+};
+
+/* Writes the tree of this thread's tasks that have not ended: a line for each task, below it its groups, below each
+ * of those its children. A line has id and name, state, what it waits for and who holds that, when the wait ends by
+ * itself and how long it has lasted, the nearest deadline, whether it is canceled, its age, how much of its stack it
+ * stands on (with BIDE_PAINT_STACKS also the most it ever used) and where it was spawned, as "function (file.c:12)".
+ * Of a group with more than 100 children, and of more than 100 tasks without a group, the rest is told in one line, how
+ * many wait for what, unless BIDE_DUMP_ALL is given. Ages are good to 20 ms. It needs no memory, but for out's.
+ * Returns 0. Errors: EINVAL out is NULL, or unknown flags; EPERM outside a loop's thread; those of writing. */
 BIDE_API int bide_dump(FILE *out, unsigned flags);
 
 /* ---- figures --------------------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ struct lock_hooks {
 	/* A task ends with held_locks > 0. */
 	void (*abandoned)(struct await_task *task);
 	/* Who holds what a task waits for; NULL: nobody, or that is not known. */
-	const struct await_task *(*holder)(enum wait_kind kind, const void *object);
+	const struct await_task *(*holder)(const struct run *run, enum wait_kind kind, const void *object);
 	/* In debug mode: a task's slice is over. */
 	void (*slice_ended)(struct await_task *task);
 	/* The run is over: what is noted of it goes. */
@@ -176,6 +176,12 @@ struct run {
 static inline struct await_task *await_task_of(struct task *task)
 {
 	return container_of(task, struct await_task, task);
+}
+
+/* When it was spawned, by loop.coarse_now: noted where the record has four bytes left. */
+static inline uint32_t task_born(const struct await_task *task)
+{
+	return task->task.timer.node.note;
 }
 
 static inline struct run *run_of(struct loop *loop)

@@ -64,6 +64,7 @@ PART_OF_CALLER void fill_in(struct await_task *task, bide_fn *fn, void *arg, con
 	task->arg = arg;
 	task->scope = NULL;
 	task->child = NULL;
+	task->task.timer.node.note = loop_current->coarse_now;
 	if (attr->name)
 		task_name_copy(annex_of(task)->name, attr->name);
 	if (attr->drop)

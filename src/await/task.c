@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "await/record.h"
+#include "base/text.h"
 
 _Static_assert((int)BIDE_TASK_CREATED == (int)TASK_CREATED && (int)BIDE_TASK_READY == (int)TASK_READY &&
     (int)BIDE_TASK_RUNNING == (int)TASK_RUNNING && (int)BIDE_TASK_SUSPENDED == (int)TASK_SUSPENDED &&
@@ -65,10 +66,14 @@ void task_release(struct await_task *task)
 const char *task_label(const struct await_task *task, char label[TASK_LABEL_SIZE])
 {
 	const char *name = annex_peek(task)->name;
-	if (*name)
-		snprintf(label, TASK_LABEL_SIZE, "%llu \"%s\"", (unsigned long long)task->id, name);
-	else
-		snprintf(label, TASK_LABEL_SIZE, "%llu", (unsigned long long)task->id);
+	struct text text;
+	text_init(&text, label, TASK_LABEL_SIZE);
+	text_add_decimal(&text, task->id);
+	if (!*name)
+		return label;
+	text_add(&text, " \"");
+	text_add(&text, name);
+	text_add(&text, "\"");
 	return label;
 }
 

@@ -27,7 +27,7 @@ static inline bool comes_before(const struct heap_slot *a, const struct heap_slo
 static inline void place(struct heap *heap, size_t index, struct heap_slot slot)
 {
 	heap->slots[index] = slot;
-	slot.node->index = index;
+	slot.node->index = (uint32_t)index;
 }
 
 static void sift_up(struct heap *heap, size_t index, struct heap_slot slot)

@@ -16,7 +16,8 @@
 struct heap_node {
 	int64_t key;
 	uint64_t sequence;
-	size_t index; /* 0: in no heap */
+	uint32_t index; /* 0: in no heap */
+	uint32_t note;  /* the owner's; the heap leaves it alone */
 };
 
 struct heap_slot {

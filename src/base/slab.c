@@ -53,25 +53,26 @@ static int grow(struct slab *slab)
 	chunk->size = size;
 	chunk->room = (size - (first - (uintptr_t)chunk)) / (slab->record_size + slab->annex_size);
 	chunk->count = 0;
-	chunk->next = slab->chunks;
-	slab->chunks = chunk;
+	chunk->next = NULL;
+	*(slab->newest ? &slab->newest->next : &slab->chunks) = chunk;
+	slab->newest = chunk;
 	return 0;
 }
 
 /* Records are taken from a new chunk one by one: what nobody needs yet is not touched. */
 void *slab_get_new(struct slab *slab)
 {
-	struct slab_chunk *chunk = slab->chunks;
+	struct slab_chunk *chunk = slab->newest;
 	if ((!chunk || chunk->count == chunk->room) && grow(slab) < 0)
 		return NULL;
-	chunk = slab->chunks;
+	chunk = slab->newest;
 	slab->live++;
 	return memset(chunk->records + chunk->count++ * slab->record_size, 0, slab->record_size);
 }
 
 void *slab_annex_of_new(const struct slab *slab, const void *record)
 {
-	const struct slab_chunk *chunk = slab->chunks;
+	const struct slab_chunk *chunk = slab->newest;
 	size_t index = (size_t)((const char *)record - chunk->records) / slab->record_size;
 	return chunk->records + chunk->room * slab->record_size + index * slab->annex_size;
 }

@@ -20,7 +20,8 @@ struct slab {
 	const struct memory *memory;
 	size_t record_size; /* a multiple of 64; records are aligned to 64 */
 	size_t annex_size;  /* likewise */
-	struct slab_chunk *chunks;
+	struct slab_chunk *chunks; /* the oldest first */
+	struct slab_chunk *newest;
 	void *free; /* linked through each record's first word */
 	size_t live;
 };
@@ -48,7 +49,8 @@ struct slab_cursor {
 bool slab_walk(const struct slab *slab, struct slab_cursor *cursor, size_t count,
     void (*visit)(void *record, void *arg), void *arg);
 
-/* Calls visit for every record that was ever got, live or free; visit must tell them apart. */
+/* Calls visit for every record that was ever got, live or free; visit must tell them apart. In the order in which
+ * they were first got. */
 void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), void *arg);
 
 /* One that no free list has held yet. */

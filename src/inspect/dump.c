@@ -1,100 +1,232 @@
 /* SPDX-License-Identifier: MIT
- * Layer inspect: every live task and what it is doing. */
-#include <bide/inspect.h>
+ * Layer inspect: the tree of tasks and groups. See dump.h.
+ *
+ * A task that no group owns is a root. The walk below a root needs no memory, since every step can be taken from
+ * where it stands: down, from a task to the first child of its innermost group; along, from a child to the next of
+ * its group, or to the next group of its owner; up, to that owner. */
+#include "inspect/dump.h"
 
 #include <errno.h>
-#include <stdarg.h>
 
-#include "await/describe.h"
 #include "await/group.h"
-#include "await/tower.h"
 #include "base/fail.h"
-#include "base/place.h"
+#include "base/modules.h"
+#include "inspect/dump_task.h"
+#include "stack/frames.h"
 
-/* A text is made here and not by fprintf(), which needs 10 KiB of stack for an unbuffered stream. */
-struct dump {
-	FILE *out;
-	bool has_failed;
+#define KNOWN_FLAGS (BIDE_DUMP_BACKTRACES | BIDE_DUMP_ALL)
+#define FEW 100 /* children of one group, and roots, that are told one by one */
+
+/* ---- those not told one by one ------------------------------------------------------------------------- */
+
+struct rest {
+	size_t total;
+	size_t states[TASK_FREE + 1];
+	size_t waits[WAIT_KIND_COUNT];
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct dump *dump, const char *format, ...)
+static void count_in(struct rest *rest, const struct await_task *task)
 {
-	char text[512];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	dump->has_failed |= fputs(text, dump->out) == EOF;
+	enum task_state state = task_state(&task->task);
+	rest->total++;
+	if (state == TASK_SUSPENDED && task->task.wait.kind < WAIT_KIND_COUNT)
+		rest->waits[task->task.wait.kind]++;
+	else if (state <= TASK_FREE)
+		rest->states[state]++;
 }
 
-static void say_wait(struct dump *dump, const struct await_task *task)
+static void say_count(struct dump *dump, const char **between, size_t count, const char *before, const char *what)
 {
-	char object[DESCRIPTION_SIZE];
-	const struct timer *timer = &task->task.timer;
-	say(dump, ", waits for %s", wait_describe(task, object));
-	if (timer_is_armed(timer) && timer->node.key != BIDE_NEVER)
-		say(dump, ", until %.6f s from now", (double)(timer->node.key - bide_now()) / BIDE_SEC);
-}
-
-static void say_scopes(struct dump *dump, const struct await_task *task)
-{
-	bide_time deadline = scope_deadline(task);
-	if (deadline != BIDE_NEVER)
-		say(dump, ", deadline in %.6f s", (double)(deadline - bide_now()) / BIDE_SEC);
-	if (annex_peek(task)->cancel_count > 0)
-		say(dump, ", canceled%s%s", annex_peek(task)->cancel_reason ? ": " : "",
-		    annex_peek(task)->cancel_reason ? annex_peek(task)->cancel_reason : "");
-}
-
-static void sum_up(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
-{
-	size_t *sum = arg;
-	(void)coro;
-	if (left.sp)
-		*sum += (size_t)((char *)stack->high - (char *)left.sp);
-}
-
-static void say_stack(struct dump *dump, struct await_task *task)
-{
-	size_t now = 0;
-	if (task->task.state == TASK_CREATED)
+	if (count == 0)
 		return;
-	tower_of_task(task, sum_up, &now);
-	if (now > 0) /* where the running one stands is not known */
-		say(dump, ", stack %zu of %zu bytes", now, stack_size(&task->task.stack));
-	if (task->task.loop->stacks.options.paints)
-		say(dump, ", %zu at most", stack_used(&task->task.stack));
+	writer_add(dump->out, *between);
+	writer_add_decimal(dump->out, count);
+	writer_add(dump->out, before);
+	writer_add(dump->out, what);
+	*between = ", ";
 }
 
-static void say_task(void *record, void *arg)
+/* "and 4980 more tasks: 4900 wait for fd, 80 ready" */
+static void say_rest(struct dump *dump, const struct rest *rest, unsigned depth)
+{
+	const char *between = "";
+	if (rest->total == 0)
+		return;
+	dump_indent(dump, depth);
+	writer_add(dump->out, "and ");
+	writer_add_decimal(dump->out, rest->total);
+	writer_add(dump->out, rest->total == 1 ? " more task: " : " more tasks: ");
+	for (int kind = 0; kind < WAIT_KIND_COUNT; kind++)
+		say_count(dump, &between, rest->waits[kind], rest->waits[kind] == 1 ? " waits for " : " wait for ",
+		    wait_kind_names[kind]);
+	for (int state = 0; state <= TASK_FREE; state++)
+		say_count(dump, &between, rest->states[state], " ", task_state_names[state]);
+	writer_add(dump->out, "\n");
+}
+
+/* ---- groups ---------------------------------------------------------------------------------------------- */
+
+static void say_group(struct dump *dump, const struct group *group, unsigned depth)
+{
+	char address[24];
+	struct text text;
+	text_init(&text, address, sizeof address);
+	text_add_address(&text, (uintptr_t)group);
+	dump_indent(dump, depth);
+	writer_add(dump->out, "group ");
+	writer_add(dump->out, address);
+	writer_add(dump->out, " of ");
+	writer_add_decimal(dump->out, group->alive);
+	writer_add(dump->out, group->alive == 1 ? " task" : " tasks");
+	if (group->limit) {
+		writer_add(dump->out, ", limit ");
+		writer_add_decimal(dump->out, group->limit);
+	}
+	dump_deadline(dump, group->scope.deadline);
+	writer_add(dump->out, group->is_canceled ? ", canceled\n" : "\n");
+}
+
+/* The innermost group from this scope outwards; NULL if there is none. */
+static struct group *group_from(const struct await_task *task, struct scope *scope)
+{
+	if (task->task.state == TASK_DONE)
+		return NULL;
+	while (scope && !scope->is_group)
+		scope = scope->outer;
+	return scope ? container_of(scope, struct group, scope) : NULL;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------------- */
+
+struct walk {
+	struct dump *dump;
+	size_t steps;          /* left; there are no more than tasks and groups, unless links are broken */
+	unsigned depth;        /* of the task where it stands */
+	size_t roots;          /* told so far: without a group of their own, */
+	size_t owners;         /* and with one, so that no tree hides behind others */
+	struct rest rest;      /* of the roots */
+};
+
+static bool tells(const struct walk *walk, size_t index)
+{
+	return index < FEW || walk->dump->flags & BIDE_DUMP_ALL;
+}
+
+/* Down into the first of the groups, from `group` outwards, that has a child; that child, or NULL. */
+static struct await_task *enter(struct walk *walk, const struct await_task *owner, struct group *group, unsigned depth)
+{
+	for (; group && walk->steps > 0; group = group_from(owner, group->scope.outer)) {
+		walk->steps--;
+		say_group(walk->dump, group, depth);
+		struct link *link = list_head(&group->children);
+		walk->depth = depth + 1;
+		if (link)
+			return container_of(link, struct child, link)->task;
+	}
+	return NULL;
+}
+
+/* How many of its group come before it, if it matters. */
+static size_t index_of(const struct child *child)
+{
+	size_t index = 0;
+	list_each(link, &child->group->children) {
+		if (link == &child->link || index == FEW)
+			break;
+		index++;
+	}
+	return index;
+}
+
+/* The one behind it in its group, if that is to be told; the rest is told in one line. */
+static struct await_task *next_sibling(struct walk *walk, const struct child *child)
+{
+	const struct link *end = &child->group->children.head;
+	const struct link *next = child->link.next;
+	struct rest rest = { .total = 0 };
+	if (next == end || !next)
+		return NULL;
+	if (tells(walk, index_of(child) + 1))
+		return container_of(next, const struct child, link)->task;
+	for (; next && next != end && walk->steps > 0; next = next->next, walk->steps--)
+		count_in(&rest, container_of(next, const struct child, link)->task);
+	say_rest(walk->dump, &rest, walk->depth);
+	return NULL;
+}
+
+/* From a task whose children have been told: along, or up and along. NULL: back at the root. */
+static struct await_task *go_on(struct walk *walk, const struct await_task *task, const struct await_task *root)
+{
+	while (task != root && task->child && walk->steps > 0) {
+		struct group *group = task->child->group;
+		struct await_task *next = next_sibling(walk, task->child), *owner = group->owner;
+		unsigned depth = walk->depth;
+		if (!next)
+			next = enter(walk, owner, group_from(owner, group->scope.outer), depth - 1);
+		if (next)
+			return next;
+		walk->depth = depth - 2;
+		task = owner;
+		walk->steps--;
+	}
+	return NULL;
+}
+
+static void tell_root(struct walk *walk, struct await_task *root)
+{
+	struct await_task *task = root;
+	walk->depth = 0;
+	while (task && walk->steps > 0) {
+		walk->steps--;
+		dump_task(walk->dump, task, walk->depth);
+		unsigned depth = walk->depth;
+		struct await_task *child = enter(walk, task, group_from(task, task->scope), depth + 1);
+		if (!child)
+			walk->depth = depth;
+		task = child ? child : go_on(walk, task, root);
+	}
+}
+
+static void visit(void *record, void *arg)
 {
 	struct await_task *task = record;
-	struct dump *dump = arg;
-	char label[TASK_LABEL_SIZE], place[PLACE_SIZE];
-	if (!record_is_live(task) || task->task.state == TASK_DONE)
+	struct walk *walk = arg;
+	if (!record_is_live(task) || task->task.state == TASK_DONE || task->child)
 		return;
-	say(dump, "task %s %s", task_label(task, label), task_state_names[task_state(&task->task)]);
-	if (task->task.state == TASK_SUSPENDED)
-		say_wait(dump, task);
-	say_scopes(dump, task);
-	if (task->child)
-		say(dump, ", child of task %s", task_label(task->child->group->owner, label));
-	say_stack(dump, task);
-	say(dump, ", spawned at %s\n", place_of((uintptr_t)task->spawn_site - 1, place));
+	size_t *counter = group_from(task, task->scope) ? &walk->owners : &walk->roots;
+	if (tells(walk, (*counter)++))
+		tell_root(walk, task);
+	else
+		count_in(&walk->rest, task);
+}
+
+void dump_write(struct loop *loop, struct writer *writer, unsigned flags, const struct dump_frames *running)
+{
+	const struct run *run = run_of(loop);
+	struct dump dump = { loop, writer, flags, running };
+	struct walk walk = { .dump = &dump, .steps = 4 * (size_t)run->alive + 1000 };
+	writer_add(writer, "bide: ");
+	writer_add_decimal(writer, run->alive);
+	writer_add(writer, run->alive == 1 ? " task\n" : " tasks\n");
+	slab_each(&loop->tasks, visit, &walk);
+	say_rest(&dump, &walk.rest, 0);
 }
 
 int bide_dump(FILE *out, unsigned flags)
 {
-	if (!out || flags)
+	struct writer writer;
+	struct dump_frames running = { .count = 0 };
+	if (!out || (flags & ~KNOWN_FLAGS))
 		return fail_with(EINVAL);
 	if (!loop_current)
 		return fail_with(EPERM);
-	struct dump dump = { .out = out };
 	int saved = errno;
 	modules_note();
-	say(&dump, "bide: %u task%s\n", run_of(loop_current)->alive, run_of(loop_current)->alive == 1 ? "" : "s");
-	slab_each(&loop_current->tasks, say_task, &dump);
-	if (dump.has_failed)
+	if (flags & BIDE_DUMP_BACKTRACES)
+		running.count = frames_here(running.pcs, DUMP_FRAMES);
+	writer_to_file(&writer, out);
+	dump_write(loop_current, &writer, flags, &running);
+	if (writer_flush(&writer) < 0)
 		return -1;
 	errno = saved;
 	return 0;

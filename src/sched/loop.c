@@ -43,6 +43,7 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 	stack_pool_init(&loop->stacks, settings->memory, settings->stack_hooks);
 	loop->stacks.options = settings->stacks;
 	list_init(&loop->settlers);
+	loop_note_time(loop, clock_monotonic());
 #ifdef ANNOTATE_TSAN
 	loop->strand.fiber = __tsan_get_current_fiber();
 #endif
@@ -149,6 +150,7 @@ static void look_at_timers(struct loop *loop)
 static void look(struct loop *loop)
 {
 	bide_time now = clock_monotonic();
+	loop_note_time(loop, now);
 	if (loop->descriptors.waiting > 0) {
 		doubts_ask(loop, now);
 		if (loop->descriptors.fired >= HANDFUL || look_at_descriptors(loop, 0))
@@ -279,6 +281,7 @@ static bool idle(struct loop *loop)
 		jump(loop);
 	look_at_timers(loop);
 	now = clock_monotonic();
+	loop_note_time(loop, now);
 	if (has_heard)
 		loop->descriptors.heard_at = now;
 	pace_looked(&loop->pace, now);

@@ -42,6 +42,7 @@ struct loop {
 	struct task *running;      /* NULL: the loop's own context runs */
 	struct pace pace;          /* when it is time to look */
 	int budget;                /* non-blocking calls left to the running task */
+	uint32_t coarse_now;       /* the loop's time as of the latest look; for ages: see coarse_since() */
 	int *errno_location;       /* of this thread */
 	struct exceptions *exceptions; /* likewise */
 	struct task *dead;         /* ended; its stack is put back by whoever runs next */
@@ -133,6 +134,19 @@ bide_loop *loop_handle(struct loop *loop);
 static inline bide_time loop_now(const struct loop *loop)
 {
 	return clock_now(&loop->clock);
+}
+
+/* AGES. When a task was spawned and when it parked is noted in 32 bits: 2^24 ns, 17 ms, a unit; after two years it
+ * begins anew. `now` is real time. */
+static inline void loop_note_time(struct loop *loop, bide_time now)
+{
+	loop->coarse_now = (uint32_t)((loop->clock.is_virtual ? loop->clock.now : now) >> 24);
+}
+
+/* Nanoseconds since a time that was noted. */
+static inline bide_time coarse_since(const struct loop *loop, uint32_t noted)
+{
+	return (bide_time)((uint32_t)(loop_now(loop) >> 24) - noted) << 24;
 }
 
 /* Arms a timer of the loop; BIDE_NEVER arms nothing. */

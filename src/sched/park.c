@@ -145,6 +145,7 @@ CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 	struct loop *loop = loop_current;
 	CHECK(task == loop->running, "only the running task parks");
 	loop_arm(loop, &task->timer, deadline);
+	task->wait.since = loop->coarse_now;
 	task_set_state(task, TASK_SUSPENDED);
 	switch_from(loop, task, choose_next(loop));
 	return task->wait.status;
@@ -160,7 +161,7 @@ bool task_wake(struct task *task, int status)
 		if (link_is_linked(&wait->link))
 			link_remove(&wait->link);
 	timer_disarm(&loop->timers, &task->timer);
-	task->wait.status = status;
+	task->wait.status = (int16_t)status;
 	ready_push(&loop->ready, &task->entry);
 	return true;
 }

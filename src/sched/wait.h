@@ -47,18 +47,26 @@ enum wait_kind {
 
 extern const char *const wait_kind_names[];
 
+/* What a wait at a channel, or a readers-writer lock, is for. */
+enum {
+	WAIT_TO_TAKE, /* to receive, to read */
+	WAIT_TO_PUT   /* to send, to write */
+};
+
 struct wait {
 	struct link link;         /* in at most one wait list */
 	struct task *task;
 	const void *object;       /* by kind; NULL where there is none */
 	void *slot;               /* where a value is to be put, or comes from; the kind's own business */
 	struct wait *more;        /* the next record of the same wait */
-	int32_t detail;           /* FD: the descriptor's number; else the kind's own business */
+	int32_t detail;           /* FD: the descriptor's number; CHAN: WAIT_TO_...; RWLOCK: likewise; else the kind's
+	                             own business */
 	uint16_t events;          /* FD: what is waited for */
 	uint8_t kind;             /* enum wait_kind */
 	uint8_t is_shielded;      /* an interrupt does not end this wait */
-	int status;               /* how it ended: 0, or an errno */
+	int16_t status;           /* how it ended: 0, or an errno */
 	uint8_t sweeps;           /* how far the trimming of parked tasks has come with it (await/trim.h) */
+	uint32_t since;           /* when the task parked, by loop.coarse_now */
 };
 
 #endif

@@ -140,6 +140,7 @@ static void enqueue(bide_case *c, struct wait *record)
 	record->kind = WAIT_CHAN;
 	record->object = c->chan;
 	record->slot = c->item;
+	record->detail = c->op == BIDE_CASE_SEND ? WAIT_TO_PUT : WAIT_TO_TAKE;
 	list_push_tail(c->op == BIDE_CASE_SEND ? &c->chan->senders : &c->chan->receivers, &record->link);
 }
 
@@ -212,7 +213,9 @@ static struct task *chan_checkpoint(bide_chan *chan)
 
 static LINE_WAITS int wait_with_item(struct task *self, struct list *line, bide_chan *chan, void *item)
 {
-	wait_begin(self, line, WAIT_CHAN, chan)->slot = item;
+	struct wait *wait = wait_begin(self, line, WAIT_CHAN, chan);
+	wait->slot = item;
+	wait->detail = line == &chan->senders ? WAIT_TO_PUT : WAIT_TO_TAKE;
 	int status = park(self, BIDE_NEVER);
 	return status ? fail_with(status) : 0;
 }

@@ -7,15 +7,15 @@
 
 #include "base/fail.h"
 
-static const struct await_task *holder(enum wait_kind kind, const void *object)
+static const struct await_task *holder(const struct run *run, enum wait_kind kind, const void *object)
 {
 	switch (kind) {
 	case WAIT_MUTEX:
-		return mutex_holder(object);
+		return mutex_holder(run, object);
 	case WAIT_RWLOCK:
-		return rwlock_holder(object);
+		return rwlock_holder(run, object);
 	case WAIT_ONCE:
-		return once_holder(object);
+		return once_holder(run, object);
 	default:
 		return NULL;
 	}
@@ -27,7 +27,7 @@ static void report(int err, const char *verb, enum wait_kind kind, const void *o
 {
 	char by[TASK_LABEL_SIZE], held[TASK_LABEL_SIZE] = "";
 	const struct task *self = task_current();
-	const struct await_task *owner = holder(kind, object);
+	const struct await_task *owner = holder(run_of(loop_current), kind, object);
 	if (owner)
 		task_label(owner, held);
 	run_report(run_of(loop_current), BIDE_REPORT_MISUSE, "%s%s %s %s %p%s%s: %s", self ? "task " : "a callback",

@@ -10,9 +10,10 @@ extern const struct lock_hooks lock_hooks;
 void mutexes_abandoned(struct await_task *owner);
 void os_mutexes_check(struct await_task *task);
 void os_mutexes_forget(struct run *run);
-const struct await_task *mutex_holder(const void *mutex);
-const struct await_task *rwlock_holder(const void *rwlock);
-const struct await_task *once_holder(const void *once);
+/* Its holder, if that is a task of this run. On any thread. */
+const struct await_task *mutex_holder(const struct run *run, const void *mutex);
+const struct await_task *rwlock_holder(const struct run *run, const void *rwlock);
+const struct await_task *once_holder(const struct run *run, const void *once);
 
 /* Fails with `err`; in debug it says first that the running task, or a callback, did (`verb`) that to the
  * object, and who holds it. Returns -1. */

@@ -13,10 +13,10 @@ static inline bool is_owner_dead(const struct mutex *mutex)
 	return mutex->owner->id != mutex->owner_id || mutex->owner->task.state >= TASK_DONE;
 }
 
-const struct await_task *mutex_holder(const void *object)
+const struct await_task *mutex_holder(const struct run *run, const void *object)
 {
 	const struct mutex *mutex = object;
-	bool is_ours = mutex->owner && mutex->run_serial == run_of(loop_current)->serial;
+	bool is_ours = mutex->owner && mutex->run_serial == run->serial;
 	return is_ours && !is_owner_dead(mutex) ? mutex->owner : NULL;
 }
 

@@ -23,10 +23,10 @@ static uint32_t run_serial(void)
 	return (uint32_t)run_of(loop_current)->serial;
 }
 
-const struct await_task *once_holder(const void *object)
+const struct await_task *once_holder(const struct run *run, const void *object)
 {
 	const struct once *once = object;
-	return once->run_serial == run_serial() ? once->runner : NULL;
+	return once->run_serial == (uint32_t)run->serial ? once->runner : NULL;
 }
 
 /* The runner is through: all may go, or the next one tries. */

@@ -7,8 +7,8 @@
 #include "sync/line.h"
 
 enum {
-	READER,
-	WRITER
+	READER = WAIT_TO_TAKE,
+	WRITER = WAIT_TO_PUT
 };
 
 struct rwlock {
@@ -54,10 +54,10 @@ static bool is_foreign(const struct rwlock *lock)
 	return (lock->writer || lock->readers > 0) && lock->run_serial != run_of(loop_current)->serial;
 }
 
-const struct await_task *rwlock_holder(const void *object)
+const struct await_task *rwlock_holder(const struct run *run, const void *object)
 {
 	const struct rwlock *lock = object;
-	bool is_ours = lock->writer && !is_foreign(lock);
+	bool is_ours = lock->writer && lock->run_serial == run->serial;
 	return is_ours && lock->writer->id == lock->writer_id ? lock->writer : NULL;
 }
 
