@@ -30,6 +30,7 @@ static int let_wakers_finish(void);
 #define inbox_hold model_hold
 #define inbox_release model_release
 #define inboxes_forget model_forget
+#define inbox_read_board model_read_board
 #include "../src/sched/inbox.c"
 
 #define POSTERS_MAX 3

@@ -7,6 +7,7 @@
 
 #include <bide/api.h>
 #include <bide/coro.h>
+#include <bide/time.h>
 
 BIDE_BEGIN
 
@@ -35,6 +36,16 @@ enum {
 	BIDE_GUARD_PROTECT  /* protected pages: two mappings a stack, of which vm.max_map_count are there */
 };
 
+#define BIDE_HISTOGRAM_COUNTS 24
+
+/* How long something took, and how often. */
+typedef struct bide_histogram {
+	uint64_t total;          /* how many there were: the sum of all counts */
+	uint64_t sum_ns;         /* how long they took together */
+	uint64_t counts[BIDE_HISTOGRAM_COUNTS]; /* [i]: of 2^i microseconds at most, and more than those
+	                            of [i - 1]; the last one: all that took longer */
+} bide_histogram;
+
 typedef struct bide_stats {
 	size_t size;             /* sizeof(bide_stats): set it before the call */
 	size_t tasks_alive;      /* that have not ended */
@@ -55,11 +66,60 @@ typedef struct bide_stats {
 	size_t coro_stacks_in_use;
 	size_t coro_stack_bytes;
 	size_t coro_stack_resident;
+
+	/* Tasks by state; of tasks_alive, each is in one of them. */
+	uint64_t tasks_created;    /* not yet begun */
+	uint64_t tasks_ready;      /* one of them may be running */
+	uint64_t tasks_suspended;
+	uint64_t tasks_ended;      /* since the loop began, as all that follows but what is said to be now */
+
+	uint64_t turns;            /* each runs what was ready at its beginning */
+	uint64_t switches;         /* to tasks and callbacks */
+	uint64_t parks;            /* a task began to wait */
+	uint64_t looks;            /* at descriptors, timers and posts, between turns */
+	uint64_t sleeps;           /* in the kernel, while nothing was ready */
+	uint64_t polls;            /* calls of epoll_wait(2) */
+	uint64_t events;           /* that these told of */
+	uint64_t posts;            /* of other threads, run */
+	uint64_t timers_armed;     /* also those of sleeps and deadlines */
+	uint64_t timers_fired;
+	uint64_t timers_pending;   /* now */
+	uint64_t descriptor_waits; /* now: tasks that wait for a descriptor */
+	uint64_t jobs;             /* given to other threads, by bide_offload() or for files and names */
+	uint64_t jobs_pending;     /* now: of these, not back */
+	uint64_t slow_slices;      /* longer than a task should run at a stretch */
+
+	/* Of CLOCK_MONOTONIC: the loop's latest look, or the end of its latest sleep. 0: it is asleep. Read from
+	 * another thread, an old moment means a task that does not give control back. */
+	bide_time busy_since;
+
+	/* Loop lag. timer_lag: how late timers fired, by the loop's clock; one that was armed for a time that was
+	 * over is late from the look before. look_gap: from one look, or the end of a sleep, to the next: so long at
+	 * most what an event or another thread brought had to wait. */
+	bide_histogram timer_lag;
+	bide_histogram look_gap;
 } bide_stats;
 
-/* Takes some ten microseconds, mostly for stack_resident. `loop` NULL is the calling thread's.
- * Errors: EINVAL stats is NULL or has a wrong size; EPERM outside a loop's thread, or another loop. */
+/* The figures of `loop`, NULL for the calling thread's. Those of another thread's loop are as of a look or the
+ * beginning of its sleep: while its tasks run, a fifth of a millisecond or one slice ago at most, whichever is
+ * longer. Each is whole; two of them may be of two looks, but of a loop that sleeps all are of now. Of another thread's loop stacks_unguarded,
+ * stack_resident, stack_mappings and what is of coroutines, which can only be had by walking, are 0; reading
+ * the others takes no lock and does not disturb the loop. For the own loop all is of now, and that takes some ten
+ * microseconds, mostly for stack_resident.
+ * Errors: EINVAL stats is NULL or has a wrong size; EPERM loop is NULL and this thread has none;
+ * ESHUTDOWN the loop has ended. [T] */
 BIDE_API int bide_stats_get(bide_loop *loop, bide_stats *stats);
+
+/* Writes the figures of `count` loops in Prometheus' text format, which other monitors read as well (HTTP:
+ * Content-Type: text/plain; version=0.0.4), but for those that can only be had by walking. Every sample has the
+ * label loop="n" for loops[n]. A loop that has ended, or NULL, is left out. loops NULL with count 0 is the calling
+ * thread's loop, with its bide_loop_number(). Of the names none is ever given another meaning: bide_tasks,
+ * bide_switches_total, bide_timer_lag_seconds and so on; a HELP line says what each is.
+ * Several loops of one bide_run_many(): let each main note its bide_loop_self() under its number.
+ * A task that serves a health page writes into an open_memstream(3), which does not block.
+ * Returns 0. Errors: EINVAL out is NULL, or loops is and count is not 0; EPERM count is 0 and this thread has no
+ * loop; ESHUTDOWN none of the loops runs any more: nothing was written; those of writing. [T] */
+BIDE_API int bide_stats_write(FILE *out, bide_loop *const loops[], unsigned count);
 
 /* ---- every stack ----------------------------------------------------------------------------------- */
 

@@ -93,6 +93,7 @@ static void abandon(struct entry *entry)
 		annex_of(task)->drop(task->arg);
 	locals_free(task);
 	task_set_state(&task->task, TASK_DONE);
+	task->task.loop->counts.begun++;
 	stack_put(&task->task.loop->stacks, &task->task.stack);
 	task->task.depth = (struct depth){ 0, 0 };
 	conclude(task, annex_of(task), NULL, ECANCELED);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "await/deadlock.h"
+#include "await/figures.h"
 #include "await/fork.h"
 #include "await/group.h"
 #include "await/record.h"
@@ -220,6 +221,7 @@ static int init_loop(struct run *run)
 		.task_main = life_main,
 		.task_buried = life_buried,
 		.deadlocked = deadlock_report,
+		.publish = figures_publish,
 	};
 	list_init(&run->soons);
 	list_init(&run->done_callbacks);

@@ -157,6 +157,7 @@ static int run(struct offload *offload, unsigned flags, bide_result *out)
 		return -1;
 	}
 	loop->outside_work++;
+	board_add(loop->board, BOARD_jobs, 1);
 	list_push_tail(&host_room(loop)->offloads, &offload->link);
 	return finish(offload, wait_for_result(offload, flags), out);
 }

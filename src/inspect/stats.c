@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layer inspect: figures. */
-#include <bide/inspect.h>
+ * Layer inspect: figures. Of another thread's loop they come from its board (sched/board.h). */
+#include "inspect/stats.h"
 
 #include <errno.h>
 
@@ -10,28 +10,40 @@
 _Static_assert((int)BIDE_GUARD_ADVICE == (int)STACK_GUARD_ADVICE &&
     (int)BIDE_GUARD_PROTECT == (int)STACK_GUARD_PROTECT, "one numbering of guards");
 
-static void add_tasks(const struct run *run, bide_stats *stats)
+static bool is_own(bide_loop *loop)
 {
-	stats->tasks_alive = run->alive;
-	stats->tasks_spawned = run->next_id;
+	return loop_current && (!loop || loop == loop_current->handle);
 }
 
-static void add_stacks(const struct run *run, bide_stats *stats)
+/* All is of now, for the others as well. */
+static void read_own(bide_stats *stats)
+{
+	loop_current->publish(loop_current);
+	board_read(loop_current->board, stats);
+	stats->busy_since = clock_monotonic();
+}
+
+int stats_read(bide_loop *loop, bide_stats *stats)
+{
+	*stats = (bide_stats){ .size = sizeof *stats, .stack_guard = (int)stack_guard_kind() };
+	if (!loop && !loop_current)
+		return fail_with(EPERM);
+	if (!is_own(loop))
+		return inbox_read_board(loop, stats);
+	read_own(stats);
+	return 0;
+}
+
+static void walk_stacks(bide_stats *stats)
 {
 	struct stack_figures figures;
-	stack_pool_figures(&run->loop.stacks, &figures);
-	stats->stack_guard = (int)stack_guard_kind();
-	stats->stacks_in_use = figures.in_use;
-	stats->stacks_warm = figures.warm;
-	stats->stacks_cold = figures.cold;
+	stack_pool_figures(&loop_current->stacks, &figures);
 	stats->stacks_unguarded = figures.unguarded;
-	stats->stack_bytes = figures.mapped;
 	stats->stack_resident = figures.resident;
 	stats->stack_mappings = figures.mappings;
-	stats->mapping_limit = (size_t)stack_mapping_limit();
 }
 
-static void add_coros(bide_stats *stats)
+static void walk_coros(bide_stats *stats)
 {
 	struct stack_figures figures;
 	coros_figures(&figures);
@@ -44,12 +56,12 @@ int bide_stats_get(bide_loop *loop, bide_stats *stats)
 {
 	if (!stats || stats->size != sizeof *stats)
 		return fail_with(EINVAL);
-	if (!loop_current || (loop && loop != bide_loop_self()))
-		return fail_with(EPERM);
-	const struct run *run = run_of(loop_current);
-	*stats = (bide_stats){ .size = sizeof *stats };
-	add_tasks(run, stats);
-	add_stacks(run, stats);
-	add_coros(stats);
+	if (stats_read(loop, stats) < 0)
+		return -1;
+	stats->mapping_limit = (size_t)stack_mapping_limit();
+	if (is_own(loop)) {
+		walk_stacks(stats);
+		walk_coros(stats);
+	}
 	return 0;
 }

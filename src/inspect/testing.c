@@ -21,6 +21,12 @@ int bide_settle(void)
 	return task ? settle(task) : -1;
 }
 
+/* As after a sleep: nobody was late. */
+static void set_clock(struct loop *loop, bide_time now)
+{
+	loop->clock.now = loop->looked_at = now;
+}
+
 /* From deadline to deadline, so that what is armed on the way fires in its place. */
 int bide_clock_advance(bide_time delay)
 {
@@ -40,9 +46,9 @@ int bide_clock_advance(bide_time delay)
 		if (next > target || next == BIDE_NEVER)
 			break;
 		if (next > loop->clock.now)
-			loop->clock.now = next;
+			set_clock(loop, next);
 	}
-	loop->clock.now = target;
+	set_clock(loop, target);
 	return 0;
 }
 

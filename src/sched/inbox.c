@@ -58,6 +58,7 @@ struct inbox *inbox_open(int wake_fd)
 	if (!inbox)
 		return NULL;
 	inbox->wake_fd = wake_fd;
+	board_clear(&inbox->board);
 	atomic_store_explicit(&inbox->process, atomic_load(&process), memory_order_relaxed);
 	atomic_store(&inbox->sleep, INBOX_AWAKE);
 	return inbox;
@@ -161,13 +162,18 @@ static int wake(struct inbox *inbox)
 	return result;
 }
 
+static bool is_of_this_process(const struct inbox *inbox)
+{
+	return atomic_load_explicit(&inbox->process, memory_order_relaxed) ==
+	    atomic_load_explicit(&process, memory_order_relaxed);
+}
+
 int inbox_post(bide_loop *handle, struct inbox_post *post)
 {
 	struct inbox *inbox = inbox_of(handle);
 	uintptr_t generation = generation_of((uintptr_t)handle);
 	uintptr_t head = atomic_load(&inbox->head);
-	if (atomic_load_explicit(&inbox->process, memory_order_relaxed) !=
-	    atomic_load_explicit(&process, memory_order_relaxed))
+	if (!is_of_this_process(inbox))
 		return fail_with(ESHUTDOWN);
 	do {
 		if (generation_of(head) != generation)
@@ -207,4 +213,19 @@ int inbox_release(bide_loop *handle)
 	if (left < 0)
 		return -1;
 	return left == 0 ? wake(inbox_of(handle)) : 0;
+}
+
+static bool is_owned(struct inbox *inbox, bide_loop *handle)
+{
+	return generation_of(atomic_load(&inbox->head)) == generation_of((uintptr_t)handle);
+}
+
+/* If the loop still is after the reading, all of it was the loop's. */
+int inbox_read_board(bide_loop *handle, bide_stats *out)
+{
+	struct inbox *inbox = inbox_of(handle);
+	if (!is_of_this_process(inbox) || !is_owned(inbox, handle))
+		return fail_with(ESHUTDOWN);
+	board_read(&inbox->board, out);
+	return is_owned(inbox, handle) ? 0 : fail_with(ESHUTDOWN);
 }

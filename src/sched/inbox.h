@@ -30,6 +30,7 @@
 #include <bide/api.h>
 
 #include "base/check.h"
+#include "sched/board.h"
 
 struct inbox_post {
 	struct inbox_post *next;
@@ -51,6 +52,8 @@ struct inbox {
 	int wake_fd;
 	atomic_uint process;         /* the one it was opened in: counts forks */
 	struct inbox *next;          /* while it is nobody's */
+	char apart[64];              /* who writes to the board disturbs no poster */
+	struct board board;          /* the owner's figures, for all to read */
 };
 
 #define INBOX_SHIFT 48
@@ -96,5 +99,8 @@ int inbox_post(bide_loop *handle, struct inbox_post *post);
  * there is none). */
 int inbox_hold(bide_loop *handle);
 int inbox_release(bide_loop *handle);
+
+/* The figures that are on its board; the rest of *out is left alone. 0, or -1 with ESHUTDOWN. */
+int inbox_read_board(bide_loop *handle, bide_stats *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "sched/doubt.h"
+#include "sched/lag.h"
 #include "sched/park.h"
 #include "sched/posts.h"
 
@@ -26,16 +27,20 @@ int loop_init(struct loop *loop, const struct loop_settings *settings)
 		.task_main = settings->task_main,
 		.task_buried = settings->task_buried,
 		.deadlocked = settings->deadlocked,
+		.publish = settings->publish,
 	};
 	if (poller_init(&loop->poller) < 0)
 		return -1;
-	pace_init(&loop->pace, clock_monotonic(), settings->is_virtual);
+	bide_time now = clock_monotonic();
+	pace_init(&loop->pace, now, settings->is_virtual);
 	loop->inbox = inbox_open(loop->poller.wake_fd);
 	if (!loop->inbox) {
 		poller_destroy(&loop->poller);
 		return -1;
 	}
 	loop->handle = inbox_handle(loop->inbox);
+	loop->board = &loop->inbox->board;
+	lag_begin(loop, now);
 	ready_init(&loop->ready, settings->memory, settings->is_random, settings->seed);
 	timers_init(&loop->timers, settings->memory);
 	descriptors_init(&loop->descriptors, settings->memory);
@@ -129,9 +134,11 @@ static bool look_at_descriptors(struct loop *loop, bide_time timeout)
 	do {
 		count = poller_wait(&loop->poller, events, asked, timeout);
 		descriptors_fire(loop, events, count);
+		board_add(loop->board, BOARD_polls, 1);
 		total += count;
 		timeout = 0;
 	} while (count == asked && loop->descriptors.fired < (size_t)most && total < PLENTY);
+	board_add(loop->board, BOARD_events, (uint64_t)total);
 	return total > 0;
 }
 
@@ -141,8 +148,10 @@ static void look_at_timers(struct loop *loop)
 		return;
 	bide_time now = loop_now(loop);
 	struct timer *timer;
-	while ((timer = timers_pop_expired(&loop->timers, now)))
+	while ((timer = timers_pop_expired(&loop->timers, now))) {
+		lag_timer(loop, timer->node.key, now);
 		timer->expired(timer);
+	}
 }
 
 /* The look between turns: descriptors if anybody waits for one, then posts, then timers. While a handful that
@@ -160,6 +169,7 @@ static void look(struct loop *loop)
 	look_at_timers(loop);
 	if (unlikely(now >= loop->sweep_at))
 		loop->sweep(loop, now, false);
+	lag_look(loop, now);
 	pace_looked(&loop->pace, now);
 }
 
@@ -274,6 +284,7 @@ static bool idle(struct loop *loop)
 	bide_time limit = sleep_limit(loop, now);
 	if (!ready_is_empty(&loop->ready))
 		return true; /* a doubted wait ended */
+	lag_sleep(loop, now, limit);
 	bool has_heard = sleep_out(loop, limit, now, &posted);
 	bool may_jump = !expects_posts(loop) || loop->patience != BIDE_NEVER;
 	if (!has_heard && !posted && loop->clock.is_virtual && may_jump &&
@@ -284,6 +295,7 @@ static bool idle(struct loop *loop)
 	loop_note_time(loop, now);
 	if (has_heard)
 		loop->descriptors.heard_at = now;
+	lag_wake(loop, now);
 	pace_looked(&loop->pace, now);
 	return true;
 }

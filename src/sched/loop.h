@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/hostile.h"
 #include "base/slab.h"
+#include "sched/board.h"
 #include "sched/descriptor.h"
 #include "sched/inbox.h"
 #include "sched/pace.h"
@@ -49,6 +50,16 @@ struct loop {
 	struct entry *handed;      /* a callback that a task met at the head of the queue */
 	struct strand strand;      /* the loop's own context, while a task runs */
 
+	/* Figures. */
+	struct counts {
+		uint64_t parks, wakes; /* of tasks: who was not woken yet is suspended */
+		uint64_t begun;        /* tasks that have run, or were canceled before */
+	} counts;
+	struct board *board;       /* in the inbox; board_left once that is closed */
+	struct board board_left;
+	bide_time looked_at;       /* the latest look, or end of a sleep, by the loop's clock */
+	bide_time published_at;    /* in real time */
+
 	struct timers timers;
 	struct poller poller;
 	struct descriptors descriptors;
@@ -86,6 +97,9 @@ struct loop {
 	void (*sweep)(struct loop *loop, bide_time now, bool is_idle);
 	bide_time sweep_at, sweep_wake;
 
+	/* Called at looks and before a sleep: copies to the board what is not counted there. NULL: nothing. */
+	void (*publish)(struct loop *loop);
+
 	/* In debug mode: called on the loop's stack after each slice with the task whose slice it was, and
 	 * before an ended task's stack is put back. With it, or with `slices`, no task hands over to another
 	 * directly. */
@@ -111,6 +125,7 @@ struct loop_settings {
 	void (*task_main)(struct task *task);
 	void (*task_buried)(struct task *task);
 	bool (*deadlocked)(struct loop *loop);
+	void (*publish)(struct loop *loop); /* may be NULL */
 };
 
 /* The loop of this thread, NULL outside one; and in a process that a task has forked, which must not touch

@@ -31,6 +31,7 @@ static void task_begin(void *arg)
 /* A task that was never entered gets its stack and a context. */
 static __attribute__((noinline)) void prepare(struct loop *loop, struct task *task)
 {
+	loop->counts.begun++;
 	stack_get(&loop->stacks, &task->stack);
 	strand_init(&task->strand, &task->stack, stack_top(&loop->stacks, &task->stack), task_begin, task);
 }
@@ -147,6 +148,7 @@ CONTEXT_RETURNS_BY_JUMP int park(struct task *task, bide_time deadline)
 	loop_arm(loop, &task->timer, deadline);
 	task->wait.since = loop->coarse_now;
 	task_set_state(task, TASK_SUSPENDED);
+	loop->counts.parks++;
 	switch_from(loop, task, choose_next(loop));
 	return task->wait.status;
 }
@@ -157,6 +159,7 @@ bool task_wake(struct task *task, int status)
 		return false;
 	struct loop *loop = task->loop;
 	task_set_state(task, TASK_READY);
+	loop->counts.wakes++;
 	for (struct wait *wait = &task->wait; wait; wait = wait->more)
 		if (link_is_linked(&wait->link))
 			link_remove(&wait->link);

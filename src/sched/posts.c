@@ -41,6 +41,7 @@ static bool run_one(struct loop *loop)
 	if (!post)
 		return false;
 	take_out(loop, &loop->posts);
+	board_add(loop->board, BOARD_posts, 1);
 	slice_changes(loop, NULL);
 	post->run(post);
 	return true;
@@ -68,6 +69,8 @@ bool posts_withdraw(struct loop *loop, struct inbox_post *post)
 
 void posts_close(struct loop *loop)
 {
+	board_copy(&loop->board_left, loop->board);
+	loop->board = &loop->board_left;
 	append(loop, inbox_close(loop->inbox));
 	loop->inbox = NULL;
 	loop->is_known = false;

@@ -144,6 +144,8 @@ struct stack_figures {
 	size_t mappings;                      /* at most */
 };
 void stack_pool_figures(const struct stack_pool *pool, struct stack_figures *figures);
+/* Those of them that need no walk over the slabs: in_use, warm, cold and mapped. The others are 0. */
+void stack_pool_count(const struct stack_pool *pool, struct stack_figures *figures);
 
 /* ---- depth (paint.c) ---- */
 

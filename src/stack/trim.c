@@ -97,28 +97,39 @@ static size_t estimate_resident(const struct stack_pool *pool, const struct stac
 	return sampled ? (size_t)((double)resident / (double)sampled * (double)class->total) : 0;
 }
 
-static void add_class(const struct stack_pool *pool, const struct stack_class *class,
+static void add_counts(const struct stack_class *class, struct stack_figures *figures)
+{
+	figures->in_use += class->in_use;
+	figures->warm += class->warm;
+	figures->cold += class->total - class->in_use - class->warm;
+	figures->mapped += class->total * class->stride;
+}
+
+static void add_slabs(const struct stack_pool *pool, const struct stack_class *class,
     struct stack_figures *figures)
 {
 	size_t slabs = 0;
 	list_each(link, &class->slabs) {
 		const struct stack_slab *slab = container_of(link, struct stack_slab, all);
 		slabs++;
-		figures->mapped += slab->size;
 		figures->mappings += 1 + 2 * (size_t)slab->mapping_guards;
 		if (slab->is_unguarded)
 			figures->unguarded += (size_t)(slab->count - slab->free);
 	}
-	figures->in_use += class->in_use;
-	figures->warm += class->warm;
-	figures->cold += class->total - class->in_use - class->warm;
 	if (slabs)
 		figures->resident += estimate_resident(pool, class, slabs);
 }
 
-void stack_pool_figures(const struct stack_pool *pool, struct stack_figures *figures)
+void stack_pool_count(const struct stack_pool *pool, struct stack_figures *figures)
 {
 	*figures = (struct stack_figures){ 0 };
 	for (const struct stack_class *class = pool->classes; class; class = class->next)
-		add_class(pool, class, figures);
+		add_counts(class, figures);
+}
+
+void stack_pool_figures(const struct stack_pool *pool, struct stack_figures *figures)
+{
+	stack_pool_count(pool, figures);
+	for (const struct stack_class *class = pool->classes; class; class = class->next)
+		add_slabs(pool, class, figures);
 }
