@@ -589,7 +589,7 @@ static void wake_fd(void)
 	struct poller_event events[POLLER_BATCH];
 	must(bide_fault(NULL) == 0); /* the next question to the poller is to be answered */
 	must(write(race.fds[1], "d", 1) == 1);
-	int count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0);
+	int count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0, 0);
 	descriptors_fire(loop_current, events, count);
 }
 

@@ -121,6 +121,68 @@ static struct descriptor *used(int fds[2])
 	return descriptor;
 }
 
+/* A writer that waits for room, until its peer has read. */
+static void wait_for_room(int fd, int peer)
+{
+	size_t filled = 0;
+	struct io writer = { .fd = fd, .data = "x", .size = 1 };
+	bide_task *task = io_start_parked(io_send, &writer, &filled);
+	must(drain(peer) > 0);
+	must(join_within(task, LONG).err == 0);
+	must(writer.count == 1);
+	drain(peer);
+}
+
+/* Room is registered for when somebody has to wait for it, once; who only reads is not told of it. */
+BODY_TEST(room_to_write_is_reported_once_somebody_waited_for_it)
+{
+	int fds[2];
+	(void)arg;
+	make_tcp(fds);
+	struct descriptor *descriptor = used(fds);
+	must(!descriptor->reports_room && descriptor_interest(descriptor) == POLLER_IN);
+	wait_for_room(fds[0], fds[1]);
+	must(descriptor->reports_room && descriptor_interest(descriptor) == (POLLER_IN | POLLER_OUT));
+	counted.modify_is_mute = true; /* a second registration would go unheard */
+	wait_for_room(fds[0], fds[1]);
+	counted.modify_is_mute = false;
+	close_pair(fds);
+	return NULL;
+}
+
+/* The number is another file's, that nobody registered, when somebody has to wait for room. */
+BODY_TEST(room_is_found_also_when_the_number_became_another_files)
+{
+	int fds[2], others[2];
+	(void)arg;
+	make_tcp(fds);
+	make_tcp(others);
+	used(fds);
+	must(dup2(others[0], fds[0]) == fds[0]);
+	wait_for_room(fds[0], others[1]);
+	close_pair(fds);
+	close_pair(others);
+	return NULL;
+}
+
+BODY_TEST(a_registration_that_cannot_be_widened_is_told)
+{
+	int fds[2];
+	size_t filled = 0;
+	(void)arg;
+	make_tcp(fds);
+	struct descriptor *descriptor = used(fds);
+	struct io writer = { .fd = fds[0], .data = "x", .size = 1 };
+	must(bide_fault("epoll_ctl:ENOMEM") == 0);
+	bide_task *task = io_start_parked(io_send, &writer, &filled);
+	must(bide_fault(NULL) == 0);
+	join_within(task, LONG);
+	must(writer.count == -1 && writer.err == ENOMEM);
+	must(!descriptor->reports_room && descriptor->is_registered);
+	close_pair(fds);
+	return NULL;
+}
+
 BODY_TEST(forgetting_changes_the_identity_and_ends_the_registration)
 {
 	int fds[2];
@@ -132,7 +194,7 @@ BODY_TEST(forgetting_changes_the_identity_and_ends_the_registration)
 	descriptor_forget(loop_current, fds[0]);
 	must(descriptor->generation != before.generation && descriptor->registration != before.registration);
 	must(!descriptor->is_registered && descriptor->is_tcp == -1 && descriptor->is_ready[DESCRIPTOR_IN]);
-	ck_fails(poller_refresh(&loop_current->poller, fds[0], 0), ENOENT);
+	ck_fails(poller_refresh(&loop_current->poller, fds[0], 0, POLLER_IN), ENOENT);
 	/* An event of the registration that is gone means nothing. */
 	fire(old_key, POLLER_HUP | POLLER_IN);
 	must(!descriptor->is_hung_up);
@@ -460,6 +522,9 @@ int main(void)
 	    TEST(numbers_that_are_not_open_get_no_record),
 	    TEST(records_stay_where_they_are_while_the_table_grows),
 	    TEST(without_memory_a_record_is_refused_and_the_table_is_good),
+	    TEST(room_to_write_is_reported_once_somebody_waited_for_it),
+	    TEST(room_is_found_also_when_the_number_became_another_files),
+	    TEST(a_registration_that_cannot_be_widened_is_told),
 	    TEST(forgetting_changes_the_identity_and_ends_the_registration),
 	    TEST(a_fresh_descriptor_keeps_nothing_of_the_file_before),
 	    TEST(events_of_unknown_numbers_are_ignored), TABLE(each_event_wakes_those_it_concerns, meanings),

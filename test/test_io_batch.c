@@ -170,7 +170,7 @@ VIRTUAL_TEST(each_ready_descriptor_has_its_turn_as_those_who_yield)
 static void look_now(void)
 {
 	struct poller_event events[POLLER_BATCH];
-	descriptors_fire(loop_current, events, poller_wait(&loop_current->poller, events, POLLER_BATCH, 0));
+	descriptors_fire(loop_current, events, poller_wait(&loop_current->poller, events, POLLER_BATCH, 0, 0));
 }
 
 static void cancels(const struct io *io, bide_task *task)

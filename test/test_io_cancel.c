@@ -202,7 +202,7 @@ static void *cancel_and_replace(void *arg)
 			default: {
 				struct poller_event events[POLLER_BATCH];
 				descriptors_fire(loop_current, events,
-				    poller_wait(&loop_current->poller, events, POLLER_BATCH, 0));
+				    poller_wait(&loop_current->poller, events, POLLER_BATCH, 0, 0));
 			}
 			}
 		must(bide_cancel(reader, NULL) == 0);

@@ -14,7 +14,7 @@
 static void look_now(void)
 {
 	struct poller_event events[POLLER_BATCH];
-	int count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0);
+	int count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0, 0);
 	descriptors_fire(loop_current, events, count);
 }
 

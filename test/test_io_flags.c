@@ -88,7 +88,7 @@ static void *silent_peer(void *arg)
 	must_write(fds[1], "x", 1);
 	struct poller_event events[POLLER_BATCH];
 	while (bide_task_state(reader) != BIDE_TASK_READY)
-		descriptors_fire(loop_current, events, poller_wait(&loop_current->poller, events, POLLER_BATCH, 0));
+		descriptors_fire(loop_current, events, poller_wait(&loop_current->poller, events, POLLER_BATCH, 0, 0));
 	must(drain(fds[0]) == 1);
 	wait_for_beats(&heartbeat, 10);
 	must(io.count == -2);

@@ -17,7 +17,7 @@ static void look_now(void)
 	struct poller_event events[POLLER_BATCH];
 	int count;
 	bide_fault(NULL); /* it is to be answered */
-	while ((count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0)) > 0)
+	while ((count = poller_wait(&loop_current->poller, events, POLLER_BATCH, 0, 0)) > 0)
 		descriptors_fire(loop_current, events, count);
 }
 

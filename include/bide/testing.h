@@ -27,10 +27,10 @@ BIDE_API int bide_clock_advance(bide_time delay);
  * commas, of  call:ERRNO@N  (the N-th call from now, once),  call:ERRNO%N  (every N-th), or
  * call:ERRNO  (each); call is a name from the list below, or "malloc"; for read, write, recv, send and
  * sendfile ERRNO may be "short": one byte at a time. NULL or "" ends all faults. For the whole process.
- *     accept bind close connect epoll_create epoll_ctl epoll_wait eventfd eventfd_write fcntl fstat
- *     fstatfs fsync getaddrinfo getpeername getsockname getsockopt listen lseek lstat madvise malloc mmap
- *     mprotect munmap open pidfd_open pipe poll posix_spawn pthread_create read recv send sendfile
- *     setsockopt shutdown sigaction sigaltstack socket socketpair stat unlink waitid write
+ *     accept bind close connect epoll_create epoll_ctl epoll_wait eventfd eventfd_write fcntl fstat fstatfs
+ *     fsync getaddrinfo getpeername getsockname getsockopt listen lseek lstat madvise malloc mmap mprotect
+ *     munmap open pidfd_open pipe poll posix_spawn pthread_create read recv send sendfile setsockopt
+ *     shutdown sigaction sigaltstack socket socketpair stat timerfd unlink waitid write
  * A call and its relatives are one: read is also readv, preadv and pread, recv also recvfrom, recvmsg and
  * recvmmsg ("short": one message), and so on.
  * Errors: EINVAL the spec does not parse; nothing is changed then. [T] */

@@ -56,6 +56,7 @@
 	X(SOCKETPAIR, "socketpair")                                                                    \
 	X(UNLINK, "unlink")                                                                            \
 	X(STAT, "stat")                                                                                \
+	X(TIMERFD, "timerfd")                                                                          \
 	X(WAITID, "waitid")                                                                            \
 	X(WRITE, "write")
 

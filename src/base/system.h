@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -93,6 +94,16 @@ static inline int system_epoll_pwait2(int epoll_fd, struct epoll_event *events, 
 static inline int system_eventfd(void)
 {
 	return SYSTEM_CALL(FAULT_EVENTFD, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+static inline int system_timerfd_create(void)
+{
+	return SYSTEM_CALL(FAULT_TIMERFD, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+}
+
+static inline int system_timerfd_settime(int fd, const struct itimerspec *when)
+{
+	return SYSTEM_CALL(FAULT_TIMERFD, timerfd_settime(fd, TFD_TIMER_ABSTIME, when, NULL));
 }
 
 /* Not by write(2), where a thread that is being canceled would end, and with it what its caller has begun. */

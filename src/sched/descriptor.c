@@ -50,6 +50,7 @@ void descriptor_reset(struct descriptor *descriptor)
 	descriptor->is_claimed[DESCRIPTOR_IN] = 0;
 	descriptor->is_claimed[DESCRIPTOR_OUT] = 0;
 	descriptor->is_registered = 0;
+	descriptor->reports_room = 0;
 	descriptor->is_hung_up = 0;
 	descriptor->kind = DESCRIPTOR_UNKNOWN;
 	descriptor->is_tcp = -1;
@@ -192,16 +193,40 @@ void descriptors_fire(struct loop *loop, const struct poller_event *events, int 
 /* ---- waiting ----------------------------------------------------------------------------------- */
 
 /* 0 if events will come, or an errno. */
-static int register_with_poller(struct loop *loop, int fd, struct descriptor *descriptor)
+static int register_with_poller(struct loop *loop, int fd, struct descriptor *descriptor, uint32_t events)
 {
-	descriptor->registration++;
+	uint64_t key = descriptor_key(fd, ++descriptor->registration);
+	descriptor->reports_room = (events & POLLER_OUT) != 0;
+	uint32_t interest = descriptor_interest(descriptor);
 	/* EEXIST: the very file was added under this number before, and we have forgotten it. */
-	if (poller_add(&loop->poller, fd, descriptor_key(fd, descriptor->registration)) < 0 &&
-	    (errno != EEXIST || poller_refresh(&loop->poller, fd, descriptor_key(fd, descriptor->registration)) < 0))
+	if (poller_add(&loop->poller, fd, key, interest) < 0 &&
+	    (errno != EEXIST || poller_refresh(&loop->poller, fd, key, interest) < 0))
 		return errno;
 	descriptor->is_registered = 1;
 	if (descriptor->kind == DESCRIPTOR_FILE)
 		descriptor->kind = DESCRIPTOR_UNKNOWN; /* it was one that cannot be polled */
+	return 0;
+}
+
+/* The first wait for room to write. 0, or an errno; if the number is another file's by now, the doubt about
+ * the wait will find that. */
+static int report_room(struct loop *loop, int fd, struct descriptor *descriptor)
+{
+	descriptor->reports_room = 1;
+	if (poller_refresh(&loop->poller, fd, descriptor_key(fd, descriptor->registration),
+		descriptor_interest(descriptor)) == 0 || errno == ENOENT || errno == EPERM || errno == EBADF)
+		return 0;
+	descriptor->reports_room = 0;
+	return errno;
+}
+
+/* 0 if all of `events` will come, or an errno. */
+static int expect(struct loop *loop, int fd, struct descriptor *descriptor, uint32_t events)
+{
+	if (!descriptor->is_registered)
+		return register_with_poller(loop, fd, descriptor, events);
+	if ((events & POLLER_OUT) && unlikely(!descriptor->reports_room))
+		return report_room(loop, fd, descriptor);
 	return 0;
 }
 
@@ -236,15 +261,14 @@ int descriptor_enqueue(struct loop *loop, struct wait *wait, int direction, uint
 	struct descriptors *descriptors = &loop->descriptors;
 	struct descriptor *descriptor = (struct descriptor *)(uintptr_t)wait->object;
 	bool is_doubtful = descriptor->is_registered;
-	if (likely(is_doubtful)) {
-		doubt_begin(descriptors, descriptor);
-	} else {
-		int err = register_with_poller(loop, wait->detail, descriptor);
+	int err = expect(loop, wait->detail, descriptor, events);
+	if (unlikely(err)) {
 		if (err == EPERM)
 			descriptor->kind = DESCRIPTOR_FILE;
-		if (err)
-			return err == EPERM ? EALREADY : err;
+		return err == EPERM ? EALREADY : err;
 	}
+	if (likely(is_doubtful))
+		doubt_begin(descriptors, descriptor);
 	if (place && place->has_claim)
 		descriptor->is_claimed[direction] = 0;
 	wait->events = (uint16_t)(events | TROUBLE | (is_doubtful ? WAIT_UNSURE : 0) | (place ? 0 : WAIT_OBSERVES));

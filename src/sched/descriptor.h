@@ -2,8 +2,8 @@
  * Layer sched: what a loop remembers of a descriptor, and the tasks that wait for it.
  *
  * The identity of a descriptor is its number and a generation. A descriptor is registered with the
- * poller at the first wait, once for both directions and for its life; after that a wait costs no
- * system call. What the last calls and events told is remembered as readiness: a clear bit means
+ * poller at the first wait, for its life, and for both directions once somebody has to wait for room to
+ * write; after that a wait costs no system call. What the last calls and events told is remembered as readiness: a clear bit means
  * that the kernel had nothing, and that the event which will change that has not been fetched yet.
  *
  * A wait on a descriptor that was registered before it began is doubted: see doubt.h.
@@ -45,6 +45,7 @@ struct descriptor {
 	uint8_t is_ready[2];      /* a call may succeed */
 	uint8_t is_claimed[2];    /* the next in line was woken, and has not let go yet */
 	uint8_t is_registered : 1;
+	uint8_t reports_room : 1; /* it was registered for room to write as well */
 	uint8_t is_asked : 1;     /* of the two, it is .asked */
 	uint8_t is_hung_up : 1;   /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
 	uint8_t waits_since;      /* the period of doubts in which the oldest wait began */
@@ -70,6 +71,12 @@ struct descriptors {
 	bide_time heard_at;       /* when the poller last had something to tell */
 	uint8_t period;           /* counts the times that it was asked in passing */
 };
+
+/* What it is, or is to be, registered for. */
+static inline uint32_t descriptor_interest(const struct descriptor *descriptor)
+{
+	return POLLER_IN | (descriptor->reports_room ? POLLER_OUT : 0u);
+}
 
 /* In wait.events, beside POLLER_ bits. The ticket is in wait.slot. */
 enum {

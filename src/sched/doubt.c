@@ -74,8 +74,10 @@ static struct wait *find_sure(const struct descriptor *descriptor)
 static void move_on(struct descriptor *descriptor, bool is_registered)
 {
 	struct wait *wait;
+	bool reports_room = descriptor->reports_room;
 	descriptor_reset(descriptor);
 	descriptor->is_registered = is_registered;
+	descriptor->reports_room = is_registered && reports_room;
 	while ((wait = find_sure(descriptor)))
 		task_wake(wait->task, EBADF);
 	descriptor_wake_all(descriptor, 0);
@@ -98,7 +100,8 @@ static void heed(struct descriptor *descriptor, int err)
 static void ask_in_passing(struct loop *loop, struct descriptor *descriptor, int fd)
 {
 	list_in(&loop->descriptors, descriptor, true);
-	if (poller_add(&loop->poller, fd, descriptor_key(fd, descriptor->registration + 1)) == 0)
+	uint64_t key = descriptor_key(fd, descriptor->registration + 1);
+	if (poller_add(&loop->poller, fd, key, descriptor_interest(descriptor)) == 0)
 		move_on(descriptor, true);
 	else
 		heed(descriptor, errno);
@@ -109,7 +112,7 @@ static void ask_in_passing(struct loop *loop, struct descriptor *descriptor, int
 static void ask_for_good(struct loop *loop, struct descriptor *descriptor, int fd)
 {
 	uint64_t key = descriptor_key(fd, descriptor->registration);
-	heed(descriptor, poller_refresh(&loop->poller, fd, key) < 0 ? errno : 0);
+	heed(descriptor, poller_refresh(&loop->poller, fd, key, descriptor_interest(descriptor)) < 0 ? errno : 0);
 }
 
 static struct descriptor *next_of(struct list *list)

@@ -127,12 +127,12 @@ static int tasks_to_wake(const struct loop *loop)
 }
 
 /* True if there was anything to hear. */
-static bool look_at_descriptors(struct loop *loop, bide_time timeout)
+static bool look_at_descriptors(struct loop *loop, bide_time now, bide_time timeout)
 {
 	struct poller_event events[POLLER_BATCH];
 	int most = tasks_to_wake(loop), asked = most < POLLER_BATCH ? most : POLLER_BATCH, count, total = 0;
 	do {
-		count = poller_wait(&loop->poller, events, asked, timeout);
+		count = poller_wait(&loop->poller, events, asked, now, timeout);
 		descriptors_fire(loop, events, count);
 		board_add(loop->board, BOARD_polls, 1);
 		total += count;
@@ -162,7 +162,7 @@ static void look(struct loop *loop)
 	loop_note_time(loop, now);
 	if (loop->descriptors.waiting > 0) {
 		doubts_ask(loop, now);
-		if (loop->descriptors.fired >= HANDFUL || look_at_descriptors(loop, 0))
+		if (loop->descriptors.fired >= HANDFUL || look_at_descriptors(loop, now, 0))
 			loop->descriptors.heard_at = now;
 	}
 	posts_take(loop);
@@ -247,10 +247,10 @@ static bool fall_asleep(struct loop *loop)
 }
 
 /* Waits. True if there was anything to hear of descriptors; *posted tells of posts. */
-static bool sleep_for(struct loop *loop, bide_time limit, bool *posted)
+static bool sleep_for(struct loop *loop, bide_time now, bide_time limit, bool *posted)
 {
 	bool is_asleep = limit > 0 && loop->inbox && fall_asleep(loop);
-	bool has_heard = look_at_descriptors(loop, is_asleep || !loop->inbox ? limit : 0);
+	bool has_heard = look_at_descriptors(loop, now, is_asleep || !loop->inbox ? limit : 0);
 	if (is_asleep)
 		inbox_wake_up(loop->inbox);
 	*posted = posts_take(loop);
@@ -264,9 +264,9 @@ static bool sleep_out(struct loop *loop, bide_time limit, bide_time now, bool *p
 	bool has_heard, expected = expects_posts(loop), is_to_last = loop->clock.is_virtual && limit != BIDE_NEVER;
 	bide_time end = time_add(now, limit);
 	do
-		has_heard = sleep_for(loop, limit, posted);
+		has_heard = sleep_for(loop, now, limit, posted);
 	while (!has_heard && !*posted && is_to_last && expects_posts(loop) == expected &&
-	    (limit = time_until(end, clock_monotonic())) > 0);
+	    (limit = time_until(end, now = clock_monotonic())) > 0);
 	return has_heard;
 }
 

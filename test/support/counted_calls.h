@@ -22,7 +22,8 @@ static struct counted {
 	int recv, send;
 	void (*before_sleep)(void);
 	bool modify_is_mute; /* EPOLL_CTL_MOD says whether the file is known and reports nothing anew, so
-	                        that it cannot hide a wake-up that was lost */
+	                        that it cannot hide a wake-up that was lost; unless it asks for more events */
+	uint32_t interest[1024]; /* of each descriptor, as last registered */
 } counted;
 
 /* The C library's definition, found once. */
@@ -30,13 +31,20 @@ static struct counted {
 	if (!next)                                                                                     \
 		next = (__typeof__(next))dlsym(RTLD_NEXT, name)
 
+static bool counted_asks_for_more(int fd, const struct epoll_event *event)
+{
+	return fd < 1024 && (event->events & ~counted.interest[fd]) != 0;
+}
+
 COUNTED_API int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
 {
 	static int (*next)(int, int, int, struct epoll_event *);
 	COUNTED_FIND("epoll_ctl");
 	counted.epoll_ctl++;
-	if (operation != EPOLL_CTL_MOD || !counted.modify_is_mute) {
+	if (operation != EPOLL_CTL_MOD || !counted.modify_is_mute || counted_asks_for_more(fd, event)) {
 		int result = next(epoll_fd, operation, fd, event);
+		if (result == 0 && operation != EPOLL_CTL_DEL && fd < 1024)
+			counted.interest[fd] = event->events;
 		counted.epoll_add += operation == EPOLL_CTL_ADD && result == 0; /* not a question answered by EEXIST */
 		return result;
 	}
