@@ -9,6 +9,7 @@
 #   make lint          include direction, headers, symbols, text, analysers
 #   make bench         build and run the benchmarks: BENCH_ARGS=--quick; make bench-build only builds
 #   make examples      build docs/examples
+#   make docs          the guide, the manual and all else for a browser: $(O)/html/index.html
 #   make install       honours DESTDIR, prefix, includedir, libdir, datadir, mandir, docdir; make uninstall undoes it
 #   make dist          an archive of the last commit
 #   make amalgamation  the library as one source file, one header and one of assembly; and tests them
@@ -235,6 +236,9 @@ bench-build: $(BENCH) $(filter %/httpd,$(EXAMPLES))
 bench: bench-build
 	@$(ENV) JOBS=1 TEST_TIMEOUT=3600 ARGS='$(BENCH_ARGS)' sh test/tools/run.sh $(BENCH)
 
+docs:
+	@sh docs/html/build.sh $(O)/html
+
 examples: $(EXAMPLES)
 	$(if $(HTTP_PARSER),,@echo 'examples: httpd is not built: there is neither llhttp nor http-parser here')
 demo: $(O)/demo/demo
@@ -254,6 +258,6 @@ clean:
 FORCE:
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all have-check check valgrind lint bench-build bench examples demo setup help clean FORCE
+.PHONY: all have-check check valgrind lint bench-build bench docs examples demo setup help clean FORCE
 -include $(patsubst %.o,%.d,$(OBJ) $(SUPPORT) $(HARNESS) $(DEMO)) $(EXAMPLES:$(O)/%=$(O)/docs/%.d) \
          $(patsubst %,%.d,$(TEST_C) $(TEST_CXX) $(BENCH))

@@ -1,59 +1,89 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The links of the project's texts: what they name is there, and so is the heading behind a #. Those that lead out
-# of the project are only listed, with V=1: whether they are there is not ours to say.
-bad=0
+# The links of the project's texts, and of the pages for a browser that are made of them: what they name is there,
+# and so is the heading behind a #. Those that lead out of the project are only listed, with V=1: whether they are
+# there is not ours to say.
+pages=$O/html
+sh docs/html/build.sh "$pages" >/dev/null || exit
 
-complain() {
-	printf '%s\n' "$1"
-	bad=1
+texts() {
+	find . \( -name '.?*' -o -path ./build \) -prune -o -name '*.md' -print | sed 's|^\./||'
+	find "$pages" -name '*.html'
 }
 
-texts() { find . \( -name .git -o -path ./build \) -prune -o -name '*.md' -print -o -path './docs/*.html' -print; }
+# All that may be linked to, first; then the texts.
+{
+	find . \( -name '.?*' -o -path ./build \) -prune -o -print | sed 's|^\./||'
+	find "$pages"
+} >"$O/files"
+# shellcheck disable=SC2046 # file names without blanks
+awk -v list="$V" '
+function normal(path) {
+	gsub(/(^|\/)\.\//, "/", path)
+	while (sub(/(^|\/)[^\/]+\/\.\.(\/|$)/, "/", path) && path ~ /\.\./)
+		;
+	gsub(/\/\/+/, "/", path)
+	return path
+}
 
-# LINE TARGET, one a link, but for those in blocks and spans of code.
-links() {
-	awk '/^ *```/ { inside = !inside }
-	inside { next }
-	{
-		rest = $0
-		gsub(/`[^`]*`/, "", rest)
-		while (match(rest, /\]\([^) ]*\)|(href|src)="[^"]*"/)) {
-			target = substr(rest, RSTART, RLENGTH)
-			rest = substr(rest, RSTART + RLENGTH)
-			gsub(/^\]\(|\)$|^[a-z]*="|"$/, "", target)
-			print FNR, target
+# Headings have the anchors that they get where they are read.
+function heading(text) {
+	gsub(/\]\([^)]*\)/, "", text)
+	text = tolower(text)
+	gsub(/[^a-z0-9 _-]/, "", text)
+	gsub(/ /, "-", text)
+	anchors[FILENAME "#" text] = 1
+}
+
+function link(target,    from, path) {
+	if (target ~ /^[a-z]+:/) {
+		if (list)
+			print "note: " FILENAME ":" FNR " leads to " target
+		return
+	}
+	from = FILENAME
+	sub(/[^\/]*$/, "", from)
+	path = target
+	sub(/#.*/, "", path)
+	path = path == "" ? FILENAME : normal((FILENAME ~ /^\// ? "" : "/") from path)
+	if (FILENAME !~ /^\//)
+		sub(/^\//, "", path)
+	if (!(path in there)) {
+		print FILENAME ":" FNR ": there is no " target
+		bad = 1
+	} else if (target ~ /#/) {
+		wanted[path substr(target, index(target, "#"))] = FILENAME ":" FNR
+	}
+}
+
+function links(text, pattern, before, behind) {
+	while (match(text, pattern)) {
+		link(substr(text, RSTART + before, RLENGTH - before - behind))
+		text = substr(text, RSTART + RLENGTH)
+	}
+}
+
+NR == FNR { there[$0] = 1; next }
+FNR == 1 { inside = 0 }
+FILENAME ~ /\.html$/ {
+	text = $0
+	while (match(text, / id="[^"]*"/)) {
+		anchors[FILENAME "#" substr(text, RSTART + 5, RLENGTH - 6)] = 1
+		text = substr(text, RSTART + RLENGTH)
+	}
+	links($0, "href=\"[^\"]*\"", 6, 1)
+	next
+}
+/^ *```/ { inside = !inside }
+inside { next }
+/^#+ / { text = $0; sub(/^#+ +/, "", text); heading(text) }
+{ gsub(/`[^`]*`/, ""); links($0, "\\]\\([^) ]*\\)", 2, 1) }
+
+END {
+	for (anchor in wanted)
+		if (!(anchor in anchors)) {
+			print wanted[anchor] ": there is no heading " anchor
+			bad = 1
 		}
-	}' "$1"
-}
-
-# The anchors of a text: of its headings, as they are made where it is read; in HTML the ids.
-anchors() {
-	case $1 in
-	*.html) grep -o ' id="[^"]*"' "$1" | sed 's/.*="//; s/"$//' ;;
-	*) awk '/^ *```/ { inside = !inside } !inside && sub(/^#+ +/, "")' "$1" | tr '[:upper:]' '[:lower:]' |
-		sed 's/\[\([^]]*\)\]([^)]*)/\1/g; s/[^a-z0-9 _-]//g; s/ /-/g' ;;
-	esac
-}
-
-for text in $(texts); do
-	text=${text#./}
-	from=$(dirname "$text")
-	links "$text" >"$O/links"
-	while read -r line target; do
-		case $target in
-		*://* | mailto:*)
-			[ -z "$V" ] || echo "note: $text:$line leads to $target"
-			continue
-			;;
-		'#'*) file=$text ;;
-		*) file=$from/${target%%#*} ;;
-		esac
-		[ -e "$file" ] || { complain "$text:$line: there is no $target"; continue; }
-		case $target in
-		*'#'*) anchors "$file" | grep -Fqx -- "${target#*#}" || complain "$text:$line: $file has no heading #${target#*#}" ;;
-		esac
-	done <"$O/links"
-done
-rm -f "$O/links"
-exit $bad
+	exit bad
+}' "$O/files" $(texts)
