@@ -42,7 +42,7 @@ sources() {
 # References become links to the pages that there are.
 manual_page() {
 	if command -v mandoc >/dev/null; then
-		mandoc -T html -O fragment "$1"
+		mandoc -T html -O fragment "$1" | sed '/^<br\/>$/d' # which doubles the ends of lines that are shown as they are
 	elif command -v groff >/dev/null; then
 		printf '<pre>\n'
 		groff -man -t -Tutf8 -P-cbou "$1" | escape
@@ -55,12 +55,14 @@ manual_page() {
 }
 
 # The one line that a page has below NAME.
-purpose() { sed -n '/^\.SH NAME/,/^\.SH SYN/{/^\.SH/!p;}' "$1" | tr '\n' ' ' | sed 's/.*\\- *//; s/ *$//' | escape; }
+purpose() {
+	awk '/^\.SH/ { inside = $2 == "NAME"; next } inside { printf "%s ", $0 }' "$1" | sed 's/.*\\- *//; s/ *$//' | escape
+}
 
 manual_index() {
-	printf '<h1>Manual</h1>\n<p>How things hang together</p>\n<div class="table"><table>\n'
+	printf '<h1>Manual</h1>\n<p>How things hang together</p>\n<div class="table parts"><table>\n'
 	for file in docs/man/bide.7 docs/man/bide-*.7 docs/man/bide-*.3; do
-		[ "$file" != docs/man/bide-cancel.3 ] || printf '</table></div>\n<p>The parts</p>\n<div class="table"><table>\n'
+		[ "$file" != docs/man/bide-cancel.3 ] || printf '</table></div>\n<p>The parts</p>\n<div class="table parts"><table>\n'
 		name=$(basename "$file")
 		printf '<tr><td><a href="%s.html">%s(%s)</a></td><td>%s</td></tr>\n' "$name" "${name%.*}" "${name##*.}" "$(purpose "$file")"
 	done
