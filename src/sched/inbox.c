@@ -162,13 +162,17 @@ static int wake(struct inbox *inbox)
 	return result;
 }
 
-static bool is_of_this_process(const struct inbox *inbox)
+unsigned inbox_process(void)
 {
-	return atomic_load_explicit(&inbox->process, memory_order_relaxed) ==
-	    atomic_load_explicit(&process, memory_order_relaxed);
+	return atomic_load_explicit(&process, memory_order_relaxed);
 }
 
-int inbox_post(bide_loop *handle, struct inbox_post *post)
+static bool is_of_this_process(const struct inbox *inbox)
+{
+	return atomic_load_explicit(&inbox->process, memory_order_relaxed) == inbox_process();
+}
+
+int inbox_put(bide_loop *handle, struct inbox_post *post)
 {
 	struct inbox *inbox = inbox_of(handle);
 	uintptr_t generation = generation_of((uintptr_t)handle);
@@ -181,8 +185,19 @@ int inbox_post(bide_loop *handle, struct inbox_post *post)
 		post->next = (struct inbox_post *)(head & ADDRESS_MASK);
 		INBOX_STEP();
 	} while (!atomic_compare_exchange_weak(&inbox->head, &head, (uintptr_t)post | generation << INBOX_SHIFT));
+	return 0;
+}
+
+/* Another loop may have its inbox by now: then that one wakes for nothing. */
+int inbox_wake_owner(bide_loop *handle)
+{
 	INBOX_STEP();
-	return wake(inbox);
+	return wake(inbox_of(handle));
+}
+
+int inbox_post(bide_loop *handle, struct inbox_post *post)
+{
+	return inbox_put(handle, post) < 0 ? -1 : inbox_wake_owner(handle);
 }
 
 /* The holds of the handle's loop change by `change`; how many there are now, -1 if the loop has ended or

@@ -95,6 +95,14 @@ void inboxes_forget(void);
  * in, but the loop could not be woken, because something is wrong with its wake_fd. */
 int inbox_post(bide_loop *handle, struct inbox_post *post);
 
+/* The same in two steps, for who holds a lock that is not to be held over a system call. After put, which is 0 or
+ * -1 with ESHUTDOWN, the post may have run; wake must follow, and looks at the loop's name alone. */
+int inbox_put(bide_loop *handle, struct inbox_post *post);
+int inbox_wake_owner(bide_loop *handle);
+
+/* Which process this is, counting forks, for objects that a forked one must not touch. */
+unsigned inbox_process(void);
+
 /* While there are holds the loop waits, whatever its tasks do. 0, or -1 with ESHUTDOWN, EINVAL (release:
  * there is none). */
 int inbox_hold(bide_loop *handle);
