@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Channels: bide/chan.h. Semantics 153 to 158; scenarios G1, G4, G8. */
+ * Channels: bide/chan.h. Semantics 153 to 158; scenarios G1, G4, G8. What a shared one does within a loop, too. */
 #include <stdlib.h>
 
 #include "base/random.h"
@@ -13,11 +13,12 @@ static void cancel(bide_task *task)
 	must_msg(bide_cancel(task, NULL) == 0, "bide_cancel: %s", strerror(errno));
 }
 
+static unsigned flags; /* of the channels: within one loop a shared one does all that another does */
 static bide_chan *chan;
 
 static void open_chan(size_t capacity)
 {
-	chan = bide_chan_new(sizeof(int), capacity, 0, NULL);
+	chan = bide_chan_new(sizeof(int), capacity, flags, NULL);
 	must(chan);
 }
 
@@ -376,7 +377,7 @@ static void count_drop(void *item)
 static void open_with_drop(size_t capacity)
 {
 	dropped = dropped_sum = 0;
-	chan = bide_chan_new(sizeof(int), capacity, 0, count_drop);
+	chan = bide_chan_new(sizeof(int), capacity, flags, count_drop);
 	must(chan);
 }
 
@@ -453,7 +454,7 @@ static void look_at_the_channel(void *item)
 VIRTUAL_TEST(a_drop_may_call_the_channel)
 {
 	dropped = dropped_sum = 0;
-	chan = bide_chan_new(sizeof(int), 3, 0, look_at_the_channel);
+	chan = bide_chan_new(sizeof(int), 3, flags, look_at_the_channel);
 	must(chan && try_send(1) == 0 && try_send(2) == 0 && try_send(3) == 0);
 	ck_assert_int_eq(bide_chan_close(chan, BIDE_DISCARD), 0);
 	ck_assert_int_eq(dropped, 2);
@@ -478,7 +479,7 @@ ORDERED_TEST(a_waiter_that_was_served_or_canceled_outlives_the_channel)
 
 VIRTUAL_TEST(an_item_of_no_size_is_a_signal)
 {
-	chan = bide_chan_new(0, 2, 0, NULL);
+	chan = bide_chan_new(0, 2, flags, NULL);
 	must(chan);
 	ck_assert_int_eq(bide_chan_send(chan, NULL), 0);
 	ck_assert_int_eq(bide_chan_trysend(chan, NULL), 0);
@@ -488,7 +489,7 @@ VIRTUAL_TEST(an_item_of_no_size_is_a_signal)
 	ck_assert_int_eq(bide_chan_tryrecv(chan, NULL), 0);
 	ck_fails(bide_chan_tryrecv(chan, NULL), EAGAIN);
 	drop_chan();
-	chan = bide_chan_new(0, SIZE_MAX, 0, NULL); /* that takes no memory */
+	chan = bide_chan_new(0, SIZE_MAX, flags, NULL); /* that takes no memory */
 	must(chan);
 	for (int i = 0; i < 1000; i++)
 		must(bide_chan_trysend(chan, NULL) == 0);
@@ -527,7 +528,7 @@ static void *send_large(void *arg)
 VIRTUAL_TEST(large_items_are_copied_whole)
 {
 	static struct large item;
-	chan = bide_chan_new(sizeof item, (size_t)_i, 0, NULL);
+	chan = bide_chan_new(sizeof item, (size_t)_i, flags, NULL);
 	must(chan);
 	for (int i = 0; i < _i; i++) {
 		item = large(i);
@@ -557,7 +558,7 @@ VIRTUAL_TEST(items_are_aligned_as_an_array_of_them_would_be)
 	union { max_align_t align; char bytes[1]; } item;
 	memset(&item, 0, sizeof item);
 	dropped = 0;
-	chan = bide_chan_new(sizeof item, 2, 0, want_alignment);
+	chan = bide_chan_new(sizeof item, 2, flags, want_alignment);
 	must(chan && bide_chan_trysend(chan, &item) == 0 && bide_chan_trysend(chan, &item) == 0);
 	drop_chan();
 	ck_assert_int_eq(dropped, 2);
@@ -732,35 +733,40 @@ START_TEST(a_receiver_that_nobody_will_send_to_is_told)
 }
 END_TEST
 
+/* Of either kind. */
+#define OF_ALL_CHANNELS \
+	TEST(a_send_without_a_buffer_returns_when_the_item_was_taken), \
+	TEST(a_buffer_takes_as_many_items_as_it_has_room_for), \
+	LOOP(items_senders_and_receivers_are_served_in_order, 0, 3), \
+	TEST(a_buffer_goes_round_and_round), \
+	LOOP(the_order_of_waking_is_the_order_of_waiting, 0, 4), \
+	LOOP(the_try_forms_do_not_wait, 0, 3), \
+	LOOP(the_item_of_a_canceled_sender_is_never_seen, 0, 2), \
+	TEST(an_item_that_was_taken_is_sent_though_the_sender_is_canceled_then), \
+	LOOP(a_receiver_that_got_an_item_keeps_it_and_one_that_left_gets_none, 0, 2), \
+	TEST(after_the_cancel_of_the_only_sender_the_next_receiver_waits), \
+	TEST(with_a_cancel_pending_nothing_is_sent_or_taken), \
+	TEST(a_deadline_ends_the_wait), \
+	TEST(after_a_close_what_is_buffered_is_still_received), \
+	LOOP(a_close_wakes_receivers_and_one_that_was_promised_an_item_gets_it, 0, 2), \
+	TEST(a_close_with_discard_drops_each_buffered_item_once), \
+	TEST(the_last_unref_drops_what_is_buffered_and_tells_who_waits), \
+	TEST(the_last_unref_after_a_close_drops_what_nobody_received), \
+	TEST(a_drop_may_call_the_channel), \
+	TEST(a_waiter_that_was_served_or_canceled_outlives_the_channel), \
+	TEST(an_item_of_no_size_is_a_signal), \
+	LOOP(large_items_are_copied_whole, 0, 4), \
+	TEST(items_are_aligned_as_an_array_of_them_would_be), \
+	TEST(callbacks_may_send_and_receive_without_waiting)
+
 int main(void)
 {
-	return SUITE("chan",
-	    TEST(a_send_without_a_buffer_returns_when_the_item_was_taken),
-	    TEST(a_buffer_takes_as_many_items_as_it_has_room_for),
-	    LOOP(items_senders_and_receivers_are_served_in_order, 0, 3),
-	    TEST(a_buffer_goes_round_and_round),
-	    LOOP(the_order_of_waking_is_the_order_of_waiting, 0, 4),
-	    LOOP(the_try_forms_do_not_wait, 0, 3),
-	    LOOP(the_item_of_a_canceled_sender_is_never_seen, 0, 2),
-	    TEST(an_item_that_was_taken_is_sent_though_the_sender_is_canceled_then),
-	    LOOP(a_receiver_that_got_an_item_keeps_it_and_one_that_left_gets_none, 0, 2),
-	    TEST(after_the_cancel_of_the_only_sender_the_next_receiver_waits),
-	    TEST(with_a_cancel_pending_nothing_is_sent_or_taken),
-	    TEST(a_deadline_ends_the_wait),
-	    TEST(after_a_close_what_is_buffered_is_still_received),
-	    LOOP(a_close_wakes_receivers_and_one_that_was_promised_an_item_gets_it, 0, 2),
-	    TEST(a_close_with_discard_drops_each_buffered_item_once),
-	    TEST(the_last_unref_drops_what_is_buffered_and_tells_who_waits),
-	    TEST(the_last_unref_after_a_close_drops_what_nobody_received),
-	    TEST(a_drop_may_call_the_channel),
-	    TEST(a_waiter_that_was_served_or_canceled_outlives_the_channel),
+	int failed = SUITE("chan", OF_ALL_CHANNELS,
 	    LOOP(a_channel_whose_last_reference_goes_while_a_call_lets_others_run_is_closed, 0, 2),
-	    TEST(an_item_of_no_size_is_a_signal),
-	    LOOP(large_items_are_copied_whole, 0, 4),
-	    TEST(items_are_aligned_as_an_array_of_them_would_be),
 	    TABLE(sizes_are_checked, makes),
 	    TEST(only_making_one_takes_memory_and_all_is_given_back),
-	    TEST(callbacks_may_send_and_receive_without_waiting),
 	    TEST(misuse_fails_and_changes_nothing),
 	    TEST(a_receiver_that_nobody_will_send_to_is_told));
+	flags = BIDE_CHAN_SHARED;
+	return SUITE("chan, shared", OF_ALL_CHANNELS) | failed;
 }

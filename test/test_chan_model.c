@@ -5,7 +5,8 @@
  * effect at one moment between its beginning and its end: the channel is linearizable.
  *
  * Tasks send, receive, select, try, are canceled and run out of time at random, under the seeded random
- * order; in the end the channel is closed. A failure names the seed. */
+ * order; in the end the channel is closed. A failure names the seed. Shared channels, within one loop and without
+ * select, too. */
 #include <stdlib.h>
 
 #include "base/random.h"
@@ -18,6 +19,7 @@
 #define QUEUE_MAX 256
 
 static uint64_t seed;
+static unsigned chan_flags;
 static struct random dice;
 
 #define holds(condition)                                                                           \
@@ -348,7 +350,7 @@ static void step(struct call *self, int who)
 	int kind = below(10);
 	if (kind < 1)
 		do_try(model);
-	else if (kind < 4)
+	else if (kind < 4 && !chan_flags)
 		do_select(self);
 	else if ((kind + who) % 2)
 		do_send(self, model);
@@ -403,7 +405,7 @@ static void *whole_run(void *arg)
 	next_item = accepted = received = dropped = cancels = 0;
 	for (int i = 0; i < CHANNELS; i++) {
 		models[i].capacity = i ? 1 + capacity : capacity;
-		models[i].chan = bide_chan_new(sizeof(int), (size_t)models[i].capacity, 0, count_drop);
+		models[i].chan = bide_chan_new(sizeof(int), (size_t)models[i].capacity, chan_flags, count_drop);
 		must(models[i].chan);
 	}
 	running = WORKERS;
@@ -440,6 +442,7 @@ START_TEST(every_history_is_one_of_the_model)
 	struct reports reports = { { 0 }, { "" } };
 	bide_config config = config_with(BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER, &reports);
 	bide_result result = { NULL, -1 };
+	chan_flags = _i % 3 ? 0 : BIDE_CHAN_SHARED;
 	seed = (uint64_t)_i * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	dice = (struct random){ seed };
 	config.seed = seed;

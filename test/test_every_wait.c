@@ -147,13 +147,17 @@ static int finish_once(void)
 
 /* ---- channels ------------------------------------------------------------------------------------------------ */
 
-static void prepare_rendezvous(void) { must(world.chan = bide_chan_new(sizeof(int), 0, 0, NULL)); }
-static void prepare_empty(void) { must(world.chan = bide_chan_new(sizeof(int), 1, 0, NULL)); }
-static void prepare_full(void)
+static void prepare_chan(size_t capacity, unsigned flags)
 {
-	prepare_empty();
-	must(bide_chan_trysend(world.chan, &(int){ 1 }) == 0);
+	must(world.chan = bide_chan_new(sizeof(int), capacity, flags, NULL));
 }
+static void fill(void) { must(bide_chan_trysend(world.chan, &(int){ 1 }) == 0); }
+static void prepare_rendezvous(void) { prepare_chan(0, 0); }
+static void prepare_empty(void) { prepare_chan(1, 0); }
+static void prepare_full(void) { prepare_empty(); fill(); }
+static void prepare_shared_rendezvous(void) { prepare_chan(0, BIDE_CHAN_SHARED); }
+static void prepare_shared_empty(void) { prepare_chan(1, BIDE_CHAN_SHARED); }
+static void prepare_shared_full(void) { prepare_shared_empty(); fill(); }
 static int make_recv(void) { return bide_chan_recv(world.chan, &world.word); }
 static int make_send(void) { return bide_chan_send(world.chan, &(int){ 2 }); }
 static int make_select_with(int op, void *item)
@@ -283,6 +287,11 @@ static const struct call calls[] = {
 	{ "chan_recv, rendezvous", prepare_rendezvous, NULL, make_recv, give_sender, have_item, left_item, NULL, finish_chan,
 	  NULL },
 	{ "chan_send", prepare_full, NULL, make_send, give_place, have_sent, left_place, NULL, finish_chan, NULL },
+	{ "chan_recv, shared", prepare_shared_empty, NULL, make_recv, give_item, have_item, left_item, NULL, finish_chan, NULL },
+	{ "chan_recv, shared rendezvous", prepare_shared_rendezvous, NULL, make_recv, give_sender, have_item, left_item, NULL,
+	  finish_chan, NULL },
+	{ "chan_send, shared", prepare_shared_full, NULL, make_send, give_place, have_sent, left_place, NULL, finish_chan,
+	  NULL },
 	{ "select, recv", prepare_empty, NULL, make_select_recv, give_item, have_item, left_item, NULL, finish_chan, NULL },
 	{ "select, send", prepare_full, NULL, make_select_send, give_place, have_sent, left_place, NULL, finish_chan, NULL },
 	{ "group_spawn", prepare_full_group, NULL, make_group_spawn, release_helper, nothing_to_do, nothing_to_do, NULL,

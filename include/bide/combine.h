@@ -92,7 +92,8 @@ enum {
 /* Parks until one of the cases can fire, lets exactly one take effect and returns its index. Of
  * several that can, a random one (the loop's seed) is taken.
  * Errors: EAGAIN with BIDE_TRY; EINVAL NULL, count < 0, an unknown op, a case without its object;
- * EPERM; EBADF a descriptor that was never open (one that was, and is closed, fires its case with it);
+ * EPERM; ENOTSUP a channel with BIDE_CHAN_SHARED: let a task move its items into one of the loop;
+ * EBADF a descriptor that was never open (one that was, and is closed, fires its case with it);
  * EDEADLK there is nothing but tasks for all of which it holds; ENOMEM (more than 8). [S] */
 BIDE_API int bide_select(bide_case cases[], int count, unsigned flags);
 

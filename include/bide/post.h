@@ -3,7 +3,8 @@
  *
  * A loop and everything that belongs to it (tasks, futures, locks, channels) are one thread's: any other
  * that calls them gets EPERM, or does harm where the manual promises no check. What another thread may
- * call is marked [T]: what is declared here, bide_pool_new() and bide_pool_close() (bide/offload.h), bide_now(),
+ * call is marked [T]: what is declared here, the calls on a shared channel that do not wait
+ * (bide/chan.h), bide_pool_new() and bide_pool_close() (bide/offload.h), bide_now(),
  * bide_after(), bide_fault(), and bide_loop_self(), bide_self() and the like, which tell it that it has no
  * loop. Of these the ones marked [A] may be called from signal handlers too.
  *

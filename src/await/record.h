@@ -167,6 +167,8 @@ struct run {
 	struct list os_mutexes;  /* that tasks hold, in debug mode; the layer sync's */
 	const struct host_hooks *host;   /* NULL: no job was ever given to another thread */
 	struct watch *watch;     /* of the layer inspect; NULL: there was no memory */
+	struct list outside_waits; /* of tasks, that other threads may look at ... */
+	void (*abandon_outside_waits)(struct run *run); /* ... until this; NULL: there never was one */
 	struct sweep sweep;
 	struct overflow_watch overflow_watch;
 	struct signal_watch *stop_signals; /* stop.c; NULL: they are left alone */

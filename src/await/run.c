@@ -96,6 +96,8 @@ static unsigned end_all(struct run *run)
 	bide_time until = time_add(clock_monotonic(), run->config.shutdown_grace);
 	end_leftovers(run, until);
 	stop_watch_end(run);
+	if (run->abandon_outside_waits)
+		run->abandon_outside_waits(run);
 	posts_close(&run->loop);
 	unsigned jobs = run->host ? run->host->end(run, until) : 0;
 	return run->alive + jobs;

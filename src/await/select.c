@@ -61,7 +61,7 @@ static int check_object(const struct loop *loop, const bide_case *c)
 	if (!object)
 		return fail_with(EINVAL);
 	if (object->loop != loop)
-		return fail_with(EPERM);
+		return fail_with(object->loop == LOOPS_ALL ? ENOTSUP : EPERM);
 	int err = object->ops->check(c);
 	return err ? fail_with(err) : 0;
 }

@@ -3,17 +3,22 @@
 #ifndef AWAIT_SELECTABLE_H
 #define AWAIT_SELECTABLE_H
 
+#include <stdint.h>
+
 #include <bide/combine.h>
 
 #include "sched/wait.h"
 
 struct loop;
 
-/* What such an object begins with. */
+/* What such an object begins with. One that the loops share has no ops, and cannot take part. */
 struct selectable {
 	const struct selectable_ops *ops;
 	struct loop *loop;
 };
+
+/* In place of the loop of one that the loops share. Not NULL: that is the loop of a thread that has none. */
+#define LOOPS_ALL ((struct loop *)(uintptr_t)1)
 
 struct selectable_ops {
 	/* Has the case all it needs? 0, or an errno. */

@@ -71,7 +71,7 @@ struct loop {
 	struct random random;      /* for choices that must be fair; seeded */
 	struct list settlers;      /* tasks in bide_settle() */
 	unsigned outside_work;     /* what other threads have promised to bring */
-	unsigned listeners;        /* tasks that wait for a signal */
+	unsigned listeners;        /* tasks that wait for a signal, or at a shared channel */
 	bool stop;                 /* loop_run is to return */
 
 	/* What other threads bring. */

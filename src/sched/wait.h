@@ -34,6 +34,7 @@ struct task;
 	X(BARRIER, "barrier")                                                                          \
 	X(ONCE, "once")                                                                                \
 	X(CHAN, "channel")                                                                             \
+	X(SHARED_CHAN, "shared channel")                                                               \
 	X(OFFLOAD, "offload")                                                                          \
 	X(SIGNAL, "signal")                                                                            \
 	X(PROCESS, "process")

@@ -5,65 +5,28 @@
  * copies the item first and wakes then: a waiter that was served has its item, whatever comes after. */
 #include <bide/chan.h>
 
-#include <string.h>
-
 #include "await/selectable.h"
 #include "base/fail.h"
 #include "sync/line.h"
+#include "sync/ring.h"
+#include "sync/shared_chan.h"
 
 struct bide_chan {
-	struct selectable selectable;
-	size_t item_size;
-	size_t capacity;
-	size_t length;          /* items buffered */
-	size_t first;           /* index of the oldest */
+	struct selectable selectable; /* of LOOPS_ALL: a shared channel, which is another struct */
 	struct list senders;    /* wait records; slot is the item */
 	struct list receivers;  /* wait records; slot is where the item goes */
 	void (*drop)(void *item);
 	unsigned references;
 	unsigned holds;         /* selects that look at it */
 	bool is_closed;
-	_Alignas(max_align_t) char buffer[]; /* drop() is shown items where they lie */
+	struct ring ring;
 };
-
-/* ---- the buffer ----------------------------------------------------------------------------------- */
-
-static void *place(bide_chan *chan, size_t index)
-{
-	size_t at = chan->first + index;
-	return chan->buffer + (at < chan->capacity ? at : at - chan->capacity) * chan->item_size;
-}
-
-static void copy_item(const bide_chan *chan, void *to, const void *from)
-{
-	if (chan->item_size > 0)
-		memcpy(to, from, chan->item_size);
-}
-
-static void push(bide_chan *chan, const void *item)
-{
-	copy_item(chan, place(chan, chan->length), item);
-	chan->length++;
-}
-
-static void *remove_first(bide_chan *chan)
-{
-	void *item = place(chan, 0);
-	chan->first = chan->first + 1 < chan->capacity ? chan->first + 1 : 0;
-	chan->length--;
-	return item;
-}
-
-static void pop(bide_chan *chan, void *item)
-{
-	copy_item(chan, item, remove_first(chan));
-}
 
 /* An item is out before drop() sees it, which may call the channel. */
 static void drop_buffered(bide_chan *chan)
 {
-	while (chan->length > 0) {
-		void *item = remove_first(chan);
+	while (chan->ring.length > 0) {
+		void *item = ring_remove(&chan->ring);
 		if (chan->drop)
 			chan->drop(item);
 	}
@@ -91,13 +54,13 @@ static int try_send(bide_chan *chan, const void *item)
 		return EPIPE;
 	struct wait *receiver = line_head(&chan->receivers);
 	if (receiver) {
-		copy_item(chan, receiver->slot, item);
+		ring_copy_item(&chan->ring, receiver->slot, item);
 		tell(receiver, 0);
 		return 0;
 	}
-	if (chan->length == chan->capacity)
+	if (chan->ring.length == chan->ring.capacity)
 		return EAGAIN;
-	push(chan, item);
+	ring_push(&chan->ring, item);
 	return 0;
 }
 
@@ -105,16 +68,16 @@ static int try_send(bide_chan *chan, const void *item)
 static int try_recv(bide_chan *chan, void *item)
 {
 	struct wait *sender = line_head(&chan->senders);
-	if (chan->length > 0) {
-		pop(chan, item);
+	if (chan->ring.length > 0) {
+		ring_pop(&chan->ring, item);
 		if (sender) {
-			push(chan, sender->slot);
+			ring_push(&chan->ring, sender->slot);
 			tell(sender, 0);
 		}
 		return 0;
 	}
 	if (sender) {
-		copy_item(chan, item, sender->slot);
+		ring_copy_item(&chan->ring, item, sender->slot);
 		tell(sender, 0);
 		return 0;
 	}
@@ -125,7 +88,7 @@ static int try_recv(bide_chan *chan, void *item)
 
 static int check(const bide_case *c)
 {
-	return c->item || c->chan->item_size == 0 ? 0 : EINVAL;
+	return c->item || c->chan->ring.item_size == 0 ? 0 : EINVAL;
 }
 
 static bool fire(bide_case *c)
@@ -147,7 +110,7 @@ static void enqueue(bide_case *c, struct wait *record)
 static void free_if_unused(bide_chan *chan)
 {
 	if (chan->references == 0 && chan->holds == 0)
-		memory_free(chan->selectable.loop->memory, chan, sizeof *chan + chan->item_size * chan->capacity);
+		memory_free(chan->selectable.loop->memory, chan, sizeof *chan + chan->ring.item_size * chan->ring.capacity);
 }
 
 static void hold_chan(bide_case *c)
@@ -165,37 +128,50 @@ static const struct selectable_ops ops = { check, fire, enqueue, hold_chan, let_
 
 /* ---- the public calls ------------------------------------------------------------------------------ */
 
-bide_chan *bide_chan_new(size_t item_size, size_t capacity, unsigned flags, void (*drop)(void *item))
+static bide_chan *new_here(size_t item_size, size_t capacity, void (*drop)(void *item))
 {
 	struct loop *loop = loop_current;
 	size_t bytes;
-	if (!loop || flags || __builtin_mul_overflow(item_size, capacity, &bytes) || bytes > SIZE_MAX / 2) {
-		errno = loop ? EINVAL : EPERM;
+	if (!loop)
+		return fail_null(EPERM);
+	if (ring_bytes(item_size, capacity, &bytes) < 0)
 		return NULL;
-	}
 	bide_chan *chan = memory_alloc(loop->memory, sizeof *chan + bytes);
 	if (!chan)
 		return NULL;
 	chan->selectable = (struct selectable){ &ops, loop };
-	chan->item_size = item_size;
-	chan->capacity = capacity;
+	chan->ring.item_size = item_size;
+	chan->ring.capacity = capacity;
 	chan->drop = drop;
 	chan->references = 1;
 	return chan;
 }
 
+bide_chan *bide_chan_new(size_t item_size, size_t capacity, unsigned flags, void (*drop)(void *item))
+{
+	if (flags & ~BIDE_CHAN_SHARED)
+		return fail_null(EINVAL);
+	return flags ? shared_chan_new(item_size, capacity, drop) : new_here(item_size, capacity, drop);
+}
+
+/* What the checks say of a shared channel. */
+#define SHARED 1
+
 static inline int check_chan(const bide_chan *chan)
 {
 	if (!chan)
 		return fail_with(EINVAL);
-	return chan->selectable.loop == loop_current ? 0 : fail_with(EPERM);
+	if (likely(chan->selectable.loop == loop_current))
+		return 0;
+	return chan->selectable.loop == LOOPS_ALL ? SHARED : fail_with(EPERM);
 }
 
 static inline int check_item(const bide_chan *chan, const void *item)
 {
-	if (check_chan(chan) < 0)
-		return -1;
-	return item || chan->item_size == 0 ? 0 : fail_with(EINVAL);
+	int checked = check_chan(chan);
+	if (unlikely(checked != 0))
+		return checked;
+	return item || chan->ring.item_size == 0 ? 0 : fail_with(EINVAL);
 }
 
 /* As checkpoint(), which may let others run: if the last reference goes meanwhile the channel is closed and
@@ -222,8 +198,9 @@ static LINE_WAITS int wait_with_item(struct task *self, struct list *line, bide_
 
 int bide_chan_send(bide_chan *chan, const void *item)
 {
-	if (check_item(chan, item) < 0)
-		return -1;
+	int checked = check_item(chan, item);
+	if (unlikely(checked != 0))
+		return checked < 0 ? -1 : shared_chan_move(chan, SHARED_CHAN_SEND, (void *)(uintptr_t)item);
 	struct task *self = chan_checkpoint(chan);
 	if (!self)
 		return -1;
@@ -235,8 +212,9 @@ int bide_chan_send(bide_chan *chan, const void *item)
 
 int bide_chan_recv(bide_chan *chan, void *item)
 {
-	if (check_item(chan, item) < 0)
-		return -1;
+	int checked = check_item(chan, item);
+	if (unlikely(checked != 0))
+		return checked < 0 ? -1 : shared_chan_move(chan, SHARED_CHAN_RECV, item);
 	struct task *self = chan_checkpoint(chan);
 	if (!self)
 		return -1;
@@ -248,16 +226,18 @@ int bide_chan_recv(bide_chan *chan, void *item)
 
 int bide_chan_trysend(bide_chan *chan, const void *item)
 {
-	if (check_item(chan, item) < 0)
-		return -1;
+	int checked = check_item(chan, item);
+	if (unlikely(checked != 0))
+		return checked < 0 ? -1 : shared_chan_try(chan, SHARED_CHAN_SEND, (void *)(uintptr_t)item);
 	int err = try_send(chan, item);
 	return err ? fail_with(err) : 0;
 }
 
 int bide_chan_tryrecv(bide_chan *chan, void *item)
 {
-	if (check_item(chan, item) < 0)
-		return -1;
+	int checked = check_item(chan, item);
+	if (unlikely(checked != 0))
+		return checked < 0 ? -1 : shared_chan_try(chan, SHARED_CHAN_RECV, item);
 	int err = try_recv(chan, item);
 	return err ? fail_with(err) : 0;
 }
@@ -271,10 +251,13 @@ static void close_now(bide_chan *chan)
 
 int bide_chan_close(bide_chan *chan, unsigned flags)
 {
-	if (check_chan(chan) < 0)
+	int checked = check_chan(chan);
+	if (checked < 0)
 		return -1;
 	if (flags & ~BIDE_DISCARD)
 		return fail_with(EINVAL);
+	if (checked == SHARED)
+		return shared_chan_close(chan, flags);
 	if (chan->is_closed)
 		return 0;
 	close_now(chan);
@@ -285,25 +268,38 @@ int bide_chan_close(bide_chan *chan, unsigned flags)
 
 bool bide_chan_is_closed(const bide_chan *chan)
 {
-	return chan && chan->is_closed;
+	size_t length;
+	if (!chan)
+		return false;
+	return chan->selectable.loop == LOOPS_ALL ? shared_chan_look(chan, &length) : chan->is_closed;
 }
 
 size_t bide_chan_len(const bide_chan *chan)
 {
-	return chan ? chan->length : 0;
+	size_t length;
+	if (!chan)
+		return 0;
+	if (chan->selectable.loop != LOOPS_ALL)
+		return chan->ring.length;
+	shared_chan_look(chan, &length);
+	return length;
 }
 
 bide_chan *bide_chan_ref(bide_chan *chan)
 {
-	if (check_chan(chan) < 0)
-		return NULL;
+	int checked = check_chan(chan);
+	if (checked)
+		return checked < 0 ? NULL : shared_chan_ref(chan);
 	chan->references++;
 	return chan;
 }
 
 void bide_chan_unref(bide_chan *chan)
 {
-	if (check_chan(chan) < 0 || --chan->references > 0)
+	int checked = check_chan(chan);
+	if (checked == SHARED)
+		shared_chan_unref(chan);
+	if (checked || --chan->references > 0)
 		return;
 	close_now(chan);
 	drop_buffered(chan);
