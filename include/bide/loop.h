@@ -82,7 +82,8 @@ typedef struct bide_config {
  * a slice; while it runs, nobody else does. With bide_config.slow_slice one that takes so long is reported
  * once, when it is over (BIDE_REPORT_SLOW): which task and where it was spawned, or which function, how long
  * it took, how much of that it used the processor, and how much it was blocked. With bide_config.stall a
- * watchdog reports one that is still stuck (BIDE_REPORT_STALL), at one and a half times that setting.
+ * watchdog reports one that is still stuck (BIDE_REPORT_STALL), at one and a half times that setting, and
+ * below it the calls in which it stands, a line for each.
  * A slice is blamed for its own time: what it used the processor, and what it was found blocked in the kernel,
  * as in a read(2) or at a pthread mutex. While it waited for a processor, or the whole process stood still, as
  * by SIGSTOP or in a debugger, it is not to blame. Own time is measured to an eighth of the setting, and to
@@ -90,7 +91,12 @@ typedef struct bide_config {
  * It is always real time, also where the clock is virtual. It costs two readings of the clock at each switch.
  * The watchdog is one thread for all loops of the process; it looks four times in the shortest setting while
  * one of them runs anything, and not at all while all sleep. Where no thread can be had, nobody is found
- * stuck or blocked. */
+ * stuck or blocked.
+ * To see where a stuck slice stands, its thread is held for a moment in the handler of a signal: a real-time one
+ * whose action is the default, which it is again when the loop has ended. Only a slice that is reported as stuck
+ * is interrupted so, and once; its system calls go on, but for the few that never do (nanosleep(2), poll(2) and
+ * their like), which fail with EINTR. With BIDE_NO_SIGNALS, and where the thread blocks the signal or does not
+ * answer within half a second, the report has no calls. */
 
 /* SIGNALS. While a loop runs, SIGSEGV and SIGBUS have a handler that names the task whose stack
  * overflowed, in one line on stderr; then the process dies by that signal, or your own handler is

@@ -290,6 +290,9 @@ struct await_task *task_spawn(bide_fn *fn, void *arg, const bide_task_attr *attr
 /* One line, or a few, to config.report, or to stderr. printf-like; cut to 1 KiB. */
 __attribute__((format(printf, 3, 4))) void run_report(struct run *run, int kind, const char *format, ...);
 
+/* The same with a text of any size, in a room that has some to spare for what is added to each report. */
+void run_tell(struct run *run, int kind, char *text, size_t size);
+
 /* For texts: the task's name in quotes behind its id, cut to size. */
 #define TASK_LABEL_SIZE (TASK_NAME_SIZE + 32)
 const char *task_label(const struct await_task *task, char label[TASK_LABEL_SIZE]);

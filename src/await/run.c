@@ -35,18 +35,12 @@ static void write_to_stderr(const char *text)
 	(void)ignored;
 }
 
-void run_report(struct run *run, int kind, const char *format, ...)
+void run_tell(struct run *run, int kind, char *text, size_t size)
 {
-	char text[1024];
 	int saved = errno;
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
 	if (run->config.flags & BIDE_RANDOM_ORDER) {
 		size_t length = strlen(text);
-		snprintf(text + length, sizeof text - length, " [seed %llu]",
-		    (unsigned long long)run->config.seed);
+		snprintf(text + length, size - length, " [seed %llu]", (unsigned long long)run->config.seed);
 	}
 	if (run->config.report) {
 		run->config.report(kind, text, run->config.report_ctx);
@@ -55,6 +49,18 @@ void run_report(struct run *run, int kind, const char *format, ...)
 		write_to_stderr(text);
 		write_to_stderr("\n");
 	}
+	errno = saved;
+}
+
+void run_report(struct run *run, int kind, const char *format, ...)
+{
+	char text[1024];
+	int saved = errno;
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	run_tell(run, kind, text, sizeof text);
 	errno = saved;
 }
 

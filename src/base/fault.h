@@ -69,6 +69,9 @@ enum fault_point {
 
 extern atomic_bool fault_armed;
 
+/* While it is set the thread's calls neither fail on purpose nor count: whoever counts may be held up. */
+extern __thread bool fault_spares_thread;
+
 /* Counts a call of an armed point; true with errno set if this one is to fail. */
 bool fault_strikes(enum fault_point point);
 

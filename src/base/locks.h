@@ -6,7 +6,9 @@
 #define BASE_LOCKS_H
 
 enum process_lock {
+	LOCK_FREEZE,   /* one thread is held (inspect/freeze.c) */
 	LOCK_WATCHDOG, /* whether there is one (inspect/watchdog.c) */
+	LOCK_QUIT,     /* SIGQUIT (inspect/quit.c) */
 	LOCK_WATCHES,  /* the list of runs (inspect/watch.c) */
 	LOCK_COROS,    /* the stacks of coroutines (await/coro.c) */
 	LOCK_SIGNALS,  /* dispositions (sched/signals.c) */

@@ -7,30 +7,71 @@
 #include "inspect/canary.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "base/modules.h"
+#include "base/place.h"
 #include "inspect/watchdog.h"
 
 #define SAMPLES 8 /* in the time of the setting */
 
-static double seconds(bide_time time)
+/* ---- who runs ------------------------------------------------------------------------------------- */
+
+static void note_task(struct watched_task *note, const struct await_task *task)
 {
-	return (double)time / BIDE_SEC;
+	uint64_t words[WATCH_NAME_WORDS];
+	memcpy(words, annex_peek(task)->name, sizeof words);
+	for (int i = 0; i < WATCH_NAME_WORDS; i++)
+		atomic_store_explicit(&note->name[i], words[i], memory_order_relaxed);
+	atomic_store_explicit(&note->spawn_site, (uintptr_t)task->spawn_site, memory_order_relaxed);
+	atomic_store_explicit(&note->id, task->id, memory_order_relaxed);
 }
 
-const char *canary_label(const struct watch *watch, char label[SLICE_LABEL_SIZE])
+static void add_task(const struct watched_task *note, struct text *text)
 {
-	const struct loop *loop = &watch->run->loop;
-	uintptr_t callback = atomic_load_explicit(&loop->callback, memory_order_relaxed);
-	char text[TASK_LABEL_SIZE + MODULE_PLACE_SIZE];
-	if (loop->entered)
-		snprintf(label, SLICE_LABEL_SIZE, "task %s", task_label(await_task_of(loop->entered), text));
-	else if (callback)
-		snprintf(label, SLICE_LABEL_SIZE, "the callback %s", modules_place(callback, text));
-	else
-		snprintf(label, SLICE_LABEL_SIZE, "a callback");
-	return label;
+	char place[PLACE_SIZE];
+	uint64_t words[WATCH_NAME_WORDS + 1] = { 0 };
+	for (int i = 0; i < WATCH_NAME_WORDS; i++)
+		words[i] = atomic_load(&note->name[i]);
+	text_add(text, "task ");
+	text_add_decimal(text, atomic_load(&note->id));
+	if (words[0]) {
+		text_add(text, " \"");
+		text_add(text, (const char *)words);
+		text_add(text, "\"");
+	}
+	text_add(text, ", spawned at ");
+	text_add(text, place_of(atomic_load(&note->spawn_site) - 1, place));
 }
+
+bool canary_add_who(const struct watch *watch, uint64_t slice, struct text *text)
+{
+	uintptr_t callback = atomic_load(&watch->run->loop.callback);
+	char place[PLACE_SIZE];
+	if (atomic_load(&watch->task.id)) {
+		add_task(&watch->task, text);
+	} else {
+		text_add(text, callback ? "the callback " : "a callback");
+		text_add(text, callback ? place_of(callback, place) : "");
+	}
+	return atomic_load(&watch->slice) == slice;
+}
+
+void canary_add_seconds(struct text *text, bide_time time)
+{
+	char number[32];
+	snprintf(number, sizeof number, "%.3f s", (double)time / BIDE_SEC);
+	text_add(text, number);
+}
+
+void canary_add_own_time(struct text *text, bide_time used, bide_time blocked)
+{
+	canary_add_seconds(text, used);
+	text_add(text, " on the processor, ");
+	canary_add_seconds(text, blocked);
+	text_add(text, " blocked");
+}
+
+/* ---- how long ------------------------------------------------------------------------------------- */
 
 static void sample(struct watch *watch, bide_time now)
 {
@@ -42,6 +83,10 @@ static void begins(struct loop *loop)
 {
 	struct watch *watch = run_of(loop)->watch;
 	loop_calls(loop, 0);
+	if (loop->entered)
+		note_task(&watch->task, await_task_of(loop->entered));
+	else
+		atomic_store_explicit(&watch->task.id, 0, memory_order_relaxed);
 	bide_time now = clock_monotonic();
 	atomic_store_explicit(&watch->began, now, memory_order_relaxed);
 	if (watch->slow != BIDE_NEVER && now - watch->sampled_at >= watch->slow / SAMPLES)
@@ -50,15 +95,18 @@ static void begins(struct loop *loop)
 	watchdog_wake();
 }
 
-static void report(struct watch *watch, bide_time wall, bide_time used, bide_time blocked)
+static void report(struct watch *watch, uint64_t slice, bide_time wall, bide_time used, bide_time blocked)
 {
-	const struct task *task = watch->run->loop.entered;
-	char label[SLICE_LABEL_SIZE], place[MODULE_PLACE_SIZE];
+	char room[512];
+	struct text text;
+	text_init(&text, room, sizeof room);
 	modules_note();
-	run_report(watch->run, BIDE_REPORT_SLOW, "%s ran for %.3f s without giving way, %.3f s of it on the processor "
-	    "and %.3f s blocked%s%s", canary_label(watch, label), seconds(wall), seconds(used), seconds(blocked),
-	    task ? "; spawned at " : "",
-	    task ? modules_place((uintptr_t)await_task_of((struct task *)task)->spawn_site - 1, place) : "");
+	canary_add_who(watch, slice, &text);
+	text_add(&text, ", ran for ");
+	canary_add_seconds(&text, wall);
+	text_add(&text, " without giving way: ");
+	canary_add_own_time(&text, used, blocked);
+	run_tell(watch->run, BIDE_REPORT_SLOW, room, sizeof room);
 }
 
 static bide_time smaller(bide_time a, bide_time b)
@@ -81,7 +129,7 @@ static void judge(struct watch *watch, uint64_t slice, bide_time now, bide_time 
 	bide_time blocked = smaller(blocked_in(watch, slice, now), wall - used);
 	watch->sampled_at = 0;
 	if (used + blocked >= watch->slow)
-		report(watch, wall, used, blocked);
+		report(watch, slice, wall, used, blocked);
 }
 
 static void ends(struct loop *loop)

@@ -3,15 +3,15 @@
 #ifndef INSPECT_CANARY_H
 #define INSPECT_CANARY_H
 
+#include "base/text.h"
 #include "inspect/watch.h"
-
-#define SLICE_LABEL_SIZE (TASK_LABEL_SIZE + 80)
 
 /* From now on the run's slices are counted, and timed. */
 void canary_begin(struct watch *watch);
 
-/* Who runs: "task 2 \"reader\"", "the callback server+0x1234". On the loop's thread, or another one that has
- * seen the slice begin. */
-const char *canary_label(const struct watch *watch, char label[SLICE_LABEL_SIZE]);
+/* Adds who runs, and where it comes from. False if the slice has ended meanwhile: then it may be another. [T] */
+bool canary_add_who(const struct watch *watch, uint64_t slice, struct text *text);
+void canary_add_seconds(struct text *text, bide_time time);
+void canary_add_own_time(struct text *text, bide_time used, bide_time blocked);
 
 #endif

@@ -24,6 +24,7 @@ static void forked(void)
 {
 	watches_forget();
 	watchdog_forget();
+	freeze_forget();
 }
 
 const struct inspector inspector = { run_begins, run_ends, forked };

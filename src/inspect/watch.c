@@ -56,6 +56,10 @@ void watch_end(struct run *run)
 		return;
 	while (!unlist(run->watch))
 		sched_yield();
+	if (run->watch->was_lost)
+		freeze_settle();
+	if (run->watch->may_be_held)
+		freeze_end();
 	memory_free(&memory_default, run->watch, sizeof *run->watch);
 	run->watch = NULL;
 }
@@ -88,12 +92,35 @@ void watch_give_back(struct watch *watch)
 	lock_release(LOCK_WATCHES);
 }
 
+/* The handler stays until the run ends, on its thread: a signal that did not come at once may come till then. */
+static bool prepare(struct watch *watch)
+{
+	if (atomic_load(&watch->may_be_held))
+		return true;
+	if (watch->run->config.flags & BIDE_NO_SIGNALS || !freeze_begin())
+		return false;
+	if (atomic_exchange(&watch->may_be_held, true))
+		freeze_end(); /* another thread was quicker */
+	return true;
+}
+
+bool watch_hold(struct watch *watch, struct frozen *frozen)
+{
+	if (!prepare(watch))
+		return false;
+	bool is_held = freeze_hold(watch->thread_id, frozen);
+	if (!is_held)
+		atomic_store(&watch->was_lost, true);
+	return is_held;
+}
+
 void watches_forget(void)
 {
 	struct link *link;
 	while ((link = list_pop_head(&watches))) {
 		struct watch *watch = container_of(link, struct watch, link);
 		watch->claims = 0;
+		watch->may_be_held = watch->was_lost = false;
 		watch->slow = watch->stall = BIDE_NEVER;
 		watch->run->loop.slices = NULL;
 	}

@@ -8,6 +8,16 @@
 #include <stdatomic.h>
 
 #include "await/record.h"
+#include "inspect/freeze.h"
+
+#define WATCH_NAME_WORDS (TASK_NAME_SIZE / 8)
+
+/* Whose slice it is, so that another thread may read it while the task changes. */
+struct watched_task {
+	atomic_uint_fast64_t id; /* 0: a callback */
+	atomic_uintptr_t spawn_site;
+	atomic_uint_fast64_t name[WATCH_NAME_WORDS];
+};
 
 struct watch {
 	/* Never changes. */
@@ -21,11 +31,15 @@ struct watch {
 	struct link link;
 	unsigned claims;
 
-	/* Counts the beginnings and the ends of slices: odd, one is going on. The loop's thread writes it. What the
-	 * loop says of the slice (loop.entered and what that points to) was written before. */
-	atomic_uint_fast64_t slice;
+	/* Whoever has claimed it. */
+	atomic_bool may_be_held;      /* its thread, by a handler that is there till the run ends */
+	atomic_bool was_lost;         /* it did not answer once */
 
-	atomic_int_fast64_t began;    /* the present one, in real time */
+	/* The loop's thread writes it: counts the beginnings and the ends of slices (odd: one is going on), and says when
+	 * the present one began, and whose it is. */
+	atomic_uint_fast64_t slice;
+	atomic_int_fast64_t began;    /* in real time */
+	struct watched_task task;
 
 	/* The loop's thread alone (canary.c): not long before the present slice. */
 	bide_time cpu_at_sample, sampled_at;
@@ -51,6 +65,10 @@ struct watch *watch_claim_next(struct watch *watch);
 /* That of the loop with this name, claimed; NULL. */
 struct watch *watch_claim(bide_loop *handle);
 void watch_give_back(struct watch *watch);
+
+/* Holds the thread of a claimed one, until freeze_release(). False if that may not be (BIDE_NO_SIGNALS), or it does
+ * not answer. */
+bool watch_hold(struct watch *watch, struct frozen *frozen);
 
 /* In a process that has just been forked: the runs are its parent's. */
 void watches_forget(void);

@@ -18,8 +18,11 @@
 #include <string.h>
 
 #include "base/locks.h"
+#include "base/place.h"
 #include "base/system.h"
 #include "inspect/canary.h"
+
+#define SPARE 64 /* for what is added to a report */
 
 atomic_uint watchdog_state;
 
@@ -80,14 +83,33 @@ static void add_own_time(struct watch *watch, bide_time now, bide_time period)
 	atomic_store(&watch->blocked_slice, watch->seen_slice);
 }
 
+/* Where the thread stands, if it is still in the slice. */
+static void add_frames(struct watch *watch, struct text *text)
+{
+	struct frozen frozen;
+	char place[PLACE_SIZE];
+	if (!watch_hold(watch, &frozen))
+		return;
+	bool is_over = atomic_load(&watch->slice) != watch->seen_slice;
+	freeze_release();
+	for (int i = 0; i < frozen.count && !is_over; i++) {
+		text_add(text, "\n    ");
+		text_add(text, place_of(frozen.frames[i], place));
+	}
+}
+
 static void report(struct watch *watch)
 {
-	char label[SLICE_LABEL_SIZE];
-	canary_label(watch, label);
-	if (atomic_load(&watch->slice) != watch->seen_slice)
-		return; /* just over: the label may be another's */
-	run_report(watch->run, BIDE_REPORT_STALL, "%s is stuck: without giving way it has been %.3f s on the processor "
-	    "and %.3f s blocked", label, (double)watch->used / BIDE_SEC, (double)watch->blocked / BIDE_SEC);
+	char room[4096];
+	struct text text;
+	text_init(&text, room, sizeof room - SPARE);
+	bool goes_on = canary_add_who(watch, watch->seen_slice, &text);
+	text_add(&text, ", is stuck: ");
+	canary_add_own_time(&text, watch->used, watch->blocked);
+	if (!goes_on)
+		return; /* it is just over */
+	add_frames(watch, &text);
+	run_tell(watch->run, BIDE_REPORT_STALL, room, sizeof room);
 }
 
 /* Whether a slice goes on, or has since the latest look. */
