@@ -23,9 +23,28 @@ declarations() {
 command -v groff >/dev/null || echo 'lint: manual: groff is not installed, its warnings are not looked at'
 command -v mandoc >/dev/null || echo 'lint: manual: mandoc is not installed, its warnings are not looked at'
 
+# The constants and macros of a header; the fields of its structures, but for what nobody may look at.
+constants() {
+	sed -n '/_H$/d; s/^#define \(BIDE_[A-Z0-9_]*\).*/\1/p; s/^	\(BIDE_[A-Z0-9_]*\)\( .*\|,.*\)*$/\1/p' "$1"
+}
+fields() {
+	awk '/^typedef struct [a-z_]* [{]/ { inside = 1; next }
+	/^}/ { inside = 0 }
+	inside {
+		line = in_comment ? "" : $0
+		if ($0 ~ /\/\*/)
+			in_comment = 1
+		if ($0 ~ /\*\//)
+			in_comment = 0
+		sub(/\/\*.*/, "", line)
+		print line
+	}' "$1" | grep -o '[a-z_]*\(\[[^]]*\]\)*[;,]\|(\*[a-z_]*)' | sed 's/\[.*//; s/[^a-z_]//g' |
+		grep -v '^opaque$\|^reserved$\|^$'
+}
+
 for page in docs/man/*.[0-9]; do
 	if command -v groff >/dev/null; then
-		said=$(groff -man -t -ww -z -Tutf8 "$page" 2>&1)
+		said=$({ printf '.pl 1000v\n.lf 1 %s\n' "$page"; cat "$page"; } | groff -man -t -ww -z -Tutf8 2>&1) # one long page
 		[ -z "$said" ] || complain "$page: $said"
 	fi
 	if command -v mandoc >/dev/null; then
@@ -50,6 +69,9 @@ for page in docs/man/*.3; do
 	done)
 	[ -z "$missing" ] || complain "$page: its synopsis does not have
 $missing"
+	for name in $(constants "$header") $(fields "$header"); do
+		grep -qw -- "$name" "$page" || complain "$page does not tell of $name"
+	done
 	# The pages whose errors this one's come on top of.
 	besides=$(sed -n '/^\.SH ERRORS/,/^\.TP/s|^\.BR \(bide-[a-z]*\) (3).*|docs/man/\1.3|p' "$page")
 	for name in $(grep -ow 'E[A-Z]*' "$header" | sort -u); do
