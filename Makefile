@@ -12,6 +12,8 @@
 #   make docs          the guide, the manual and all else for a browser: $(O)/html/index.html
 #   make install       honours DESTDIR, prefix, includedir, libdir, datadir, mandir, docdir; make uninstall undoes it
 #   make dist          an archive of the last commit
+#   make deb           Debian packages of it
+#   make abi           list new names, compare types with the last release
 #   make amalgamation  the library as one source file, one header and one of assembly; and tests them
 #   make clean         remove $(O)
 #
@@ -71,7 +73,7 @@ CFLAGS ?= -O2 -g
 SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 WARN     := -Wall -Wextra -Wshadow $(if $(WERROR),-Werror)
 CWARN    := -std=c11 -Wstrict-prototypes -Wmissing-prototypes -Wvla
-BASE      = $(WARN) -D_GNU_SOURCE -Iinclude -pthread $(SANITIZE) $(CFLAGS)
+BASE      = $(WARN) -D_GNU_SOURCE -Iinclude -pthread $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
 
 # How the library, and the tests that look into it, are compiled. initial-exec: the current loop is
 # read in every call, and a call of __tls_get_addr there would cost more than a switch does.

@@ -20,6 +20,13 @@ uninstall:
 dist:
 	@$(PACKAGE) sh package/dist.sh
 
+deb: dist
+	@version='$(version)' O='$(O)' sh package/deb.sh
+
+# The list of exported names is brought up to date; types are compared with the last release.
+abi: all
+	@$(PACKAGE) NM='$(NM)' sh package/abi.sh update
+
 AMALGAMATION := $(O)/amalgamation/bide.c
 $(AMALGAMATION): $(wildcard package/amalgamate.* include/*.h include/*/*.h src/*/*.[ch] arch/*.h arch/*/*.[hS])
 	@$(PACKAGE) sh package/amalgamate.sh
@@ -29,4 +36,4 @@ amalgamation: all $(AMALGAMATION)
 
 check: $(if $(filter test/test_amalgamation.sh,$(TEST_SH)),$(AMALGAMATION))
 
-.PHONY: install uninstall dist amalgamation
+.PHONY: install uninstall dist deb abi amalgamation
