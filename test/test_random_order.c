@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "await/record.h"
 #include "base/random.h"
 #include "resources.h"
 #include "runs.h"
@@ -340,6 +341,26 @@ START_TEST(a_report_names_the_seed)
 }
 END_TEST
 
+static void *report_at_length(void *arg)
+{
+	run_report(run_of(loop_current), BIDE_REPORT_LIMIT, "%02000d", 0);
+	return arg;
+}
+
+/* The text is cut, the seed is not. */
+START_TEST(a_report_that_is_too_long_names_the_seed_too)
+{
+	static const char end[] = "00 [seed 4242]";
+	struct reports reports = { { 0 }, { "" } };
+	bide_config config = config_with(FLAGS, &reports);
+	config.seed = 4242;
+	ck_assert_int_eq(bide_run(report_at_length, NULL, &config, NULL), 0);
+	const char *text = reports.text[BIDE_REPORT_LIMIT];
+	ck_assert_uint_gt(strlen(text), 1000);
+	ck_assert_str_eq(text + strlen(text) - strlen(end), end);
+}
+END_TEST
+
 static void *join_in_a_circle(void *arg)
 {
 	bide_task *tasks[10];
@@ -373,5 +394,6 @@ int main(void)
 	    TEST(a_thousand_seeds_find_nothing),
 	    TEST(tasks_of_a_turn_are_shuffled_and_callbacks_keep_their_places),
 	    LOOP(a_report_names_the_seed, 0, 3),
+	    TEST(a_report_that_is_too_long_names_the_seed_too),
 	    TEST(tasks_canceled_before_their_first_run_end_in_a_random_turn_too));
 }

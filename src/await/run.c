@@ -35,13 +35,21 @@ static void write_to_stderr(const char *text)
 	(void)ignored;
 }
 
+/* The text is cut rather than the seed, without which a random order cannot be had again. */
+static void add_seed(char *text, size_t size, uint64_t seed)
+{
+	char end[40];
+	size_t length = strlen(text), added = (size_t)snprintf(end, sizeof end, " [seed %llu]", (unsigned long long)seed);
+	if (length + added >= size)
+		length = size - added - 1;
+	memcpy(text + length, end, added + 1);
+}
+
 void run_tell(struct run *run, int kind, char *text, size_t size)
 {
 	int saved = errno;
-	if (run->config.flags & BIDE_RANDOM_ORDER) {
-		size_t length = strlen(text);
-		snprintf(text + length, size - length, " [seed %llu]", (unsigned long long)run->config.seed);
-	}
+	if (run->config.flags & BIDE_RANDOM_ORDER)
+		add_seed(text, size, run->config.seed);
 	if (run->config.report) {
 		run->config.report(kind, text, run->config.report_ctx);
 	} else {
