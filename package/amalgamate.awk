@@ -21,11 +21,13 @@ function exists(path,    line, there) {
 
 # Adds those that a line of the file's outermost level declares.
 function declares(line, local,    rest, name) {
-	if (line ~ /^(struct|union|enum) [a-z_0-9]+ \{/) {
-		split(line, name, " ")
-		if (index(" " repeated " ", " " name[2] " ")) local["struct " name[2]]
+	if (line ~ RECORD) {
+		match(line, /[a-z_0-9]* \{$/)
+		name = substr(line, RSTART, RLENGTH - 2)
+		if (index(" " repeated " ", " " name " ")) local["struct " name]
+		return
 	}
-	if (line !~ /^static / && line !~ /^typedef /) return
+	if (line !~ /^(static|typedef|}) /) return
 	rest = line
 	gsub(/__attribute__\(\([^;{]*\)\)/, "", rest)
 	sub(/^static /, "", rest)
@@ -132,9 +134,9 @@ function write_file(path,    line, is_code, local, tail, macro, word, comment_be
 		else if (line ~ /^#[ \t]*include[ \t]*<bide(\.h|\/)/) {
 			if (what == "header") write_once("include/" between(line, "<", ">"))
 		} else if (is_code) {
-			if (line ~ /^(static |typedef )?(struct|union|enum) ?[a-z_0-9]* \{$/) in_record = 1
-			print rename(line, local, tail)
 			if (line ~ /^}/) in_record = 0
+			print rename(line, local, tail)
+			if (line ~ RECORD) in_record = 1
 			if (line ~ /^#define /) {
 				split(line, word, /[ (]+/)
 				macro[word[2]]
@@ -151,6 +153,7 @@ function between(line, open, end) {
 }
 
 BEGIN {
+	RECORD = "^(static |typedef )?(const )?(struct|union|enum) ?[a-z_0-9]* {$" # the head of one
 	n = split(shared, name, " ")
 	if (what != "header")
 		for (i = 1; i <= n; i++) print "#define " name[i] " bide_internal_" name[i]

@@ -45,6 +45,7 @@ version=$(sed -n 's/^.define BIDE_VERSION_[A-Z]* *//p' include/bide.h | paste -s
 runs() { [ "$(${RUNNER:-} "$dir/consumer")" = "$version" ]; }
 
 holds 'it compiles without a warning' compiles
+[ -f "$dir/bide_asm.o" ] || { conclude amalgamation; exit 1; }
 holds 'it has no names but ours' only_ours
 holds 'it has the calls of libbide.a' same_calls
 holds 'a strict C11 program is linked with it' links -std=c11 -pedantic -o "$dir/consumer" test/consumer/consumer.c
