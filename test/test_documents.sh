@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The C in the project's texts and manual pages (test/tools/blocks.awk): each block compiles as a reader's own
-# program would, without a warning, and programs print what the text says. The servers of the guide are driven
-# by a client.
+# program would, without a warning, and programs print what the text says; commands can be read by a shell. The
+# servers of the guide are driven by a client.
 cd "$(dirname "$0")/.." || exit 1
 . test/tools/examples.sh
 
@@ -23,13 +23,12 @@ is_worth_it() { # KIND
 }
 
 compile() { # KIND NAME
-	if [ "$1" = program ]; then
-		# shellcheck disable=SC2086 # a list of flags
-		$CC $flags -o "$bin/$2" "$bin/$2.c" "$library" -pthread
-	else
-		# shellcheck disable=SC2086
-		$CC $flags -D_GNU_SOURCE -Wno-unused -Wno-unused-parameter -fsyntax-only "$bin/$2.c"
-	fi
+	# shellcheck disable=SC2086 # a list of flags
+	case $1 in
+	program) $CC $flags -o "$bin/$2" "$bin/$2.c" "$library" -pthread ;;
+	fragment) $CC $flags -D_GNU_SOURCE -Wno-unused -Wno-unused-parameter -fsyntax-only "$bin/$2.c" ;;
+	script) sh -n "$bin/$2.sh" ;;
+	esac
 }
 
 # Runs each `$ ./NAME WORD...` of NAME.run in a directory of its own and writes what the file should have been.

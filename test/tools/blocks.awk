@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Takes the C out of the project's texts: awk -v into=DIRECTORY -f blocks.awk FILE..., Markdown and manual pages.
 #
-# Each block becomes NAME.c in that directory, and a line of its output: program or fragment, NAME, FILE:LINE.
+# Each block becomes NAME.c in that directory, and a line of its output: program or fragment, NAME, FILE:LINE. Commands,
+# ```sh, become NAME.sh, and a line that says script.
 #
 # In Markdown a block begins with ```c and is a whole program, with its main() and what it includes; other C is marked ```c fragment. A program may have a name,
 # ```c echo.c. A block ```text that follows it shows what it prints; there `$ ./echo WORD...` runs it, and what
@@ -31,16 +32,28 @@ function write_fragment(file) {
 	}
 }
 
+function default_name(    name) {
+	name = FILENAME "_" first
+	gsub(/[\/.]/, "_", name)
+	return name
+}
+
+function end_script(    file) {
+	file = into "/" default_name() ".sh"
+	printf "%s", text >file
+	close(file)
+	print "script", default_name(), FILENAME ":" first
+	inside = ""
+}
+
 function end(    file, kind) {
 	kind = text ~ /(^|\n)int main\(/ && text ~ /(^|\n)#include / ? "program" : "fragment"
 	if (kind == "fragment" && !marked) {
 		print FILENAME ":" first ": no whole program: mark it as a fragment" >"/dev/stderr"
 		exit 1
 	}
-	if (name == "") {
-		name = FILENAME "_" first
-		gsub(/[\/.]/, "_", name)
-	}
+	if (name == "")
+		name = default_name()
 	file = into "/" name ".c"
 	if (kind == "program")
 		printf "#line %d \"%s\"\n%s", first, FILENAME, text >file
@@ -61,12 +74,17 @@ FNR == 1 { inside = given = printed = program = "" }
 FILENAME ~ /\.md$/ && /^```/ {
 	if (inside == "c") {
 		end()
+	} else if (inside == "sh") {
+		end_script()
 	} else if (inside != "") {
 		if (inside == "text")
 			close(into "/" program ".run")
 		inside = ""
 	} else if ($1 == "```c") {
 		begin($2 ~ /\.c$/ ? substr($2, 1, length($2) - 2) : "", $2 == "fragment")
+	} else if ($1 == "```sh") {
+		begin("", 1)
+		inside = "sh"
 	} else {
 		inside = $1 == "```text" && program != "" ? "text" : "other"
 	}
@@ -86,5 +104,5 @@ FILENAME ~ /\.[37]$/ {
 	gsub(/\\e/, "\\")
 }
 
-inside == "c" { text = text $0 "\n" }
+inside == "c" || inside == "sh" { text = text $0 "\n" }
 inside == "text" { print >(into "/" program ".run") }
