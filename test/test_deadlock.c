@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Nothing can ever run again: bide/loop.h, EDEADLK. Semantics 9, scenario C7. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,6 +11,14 @@
 #include "trace.h"
 
 static struct reports reports;
+static char told[8192]; /* the latest deadlock's report */
+
+static void keep_report(int kind, const char *text, void *ctx)
+{
+	count_report(kind, text, ctx);
+	if (kind == BIDE_REPORT_DEADLOCK)
+		snprintf(told, sizeof told, "%s", text);
+}
 
 /* Runs main_fn, which must end in a deadlock. */
 static bide_result run_into_deadlock(unsigned flags, bide_fn *main_fn, void *arg)
@@ -20,6 +29,7 @@ static bide_result run_into_deadlock(unsigned flags, bide_fn *main_fn, void *arg
 	bide_config config = config_with(flags, &reports);
 	counting_init(&counting, true);
 	config.allocator = &counting.allocator;
+	config.report = keep_report;
 	config.shutdown_grace = 50 * BIDE_MSEC;
 	ck_fails(bide_run(main_fn, arg, &config, &result), EDEADLK);
 	ck_assert_int_eq(reports.count[BIDE_REPORT_DEADLOCK], 1);
@@ -30,7 +40,7 @@ static bide_result run_into_deadlock(unsigned flags, bide_fn *main_fn, void *arg
 
 static bool report_says(const char *text)
 {
-	return strstr(reports.text[BIDE_REPORT_DEADLOCK], text) != NULL;
+	return strstr(told, text) != NULL;
 }
 
 static const unsigned clocks[] = { 0, BIDE_VIRTUAL_CLOCK };
@@ -159,7 +169,42 @@ START_TEST(who_waits_for_several_or_owns_them_is_told_of_too)
 }
 END_TEST
 
-/* scenario C7 */
+/* ---- cycles --------------------------------------------------------------------------------------------- */
+
+struct step {
+	const char *task, *kind;
+	const void *object;
+};
+
+/* From whichever of them it begins with, around. */
+static void expect_cycle(const struct step *steps)
+{
+	char expected[1024] = "";
+	int count = 0, first = 0;
+	while (steps[count].task)
+		count++;
+	const char *at = strstr(told, "; a cycle: task ");
+	ck_assert_msg(at, "%s", told);
+	at += strlen("; a cycle: task ");
+	while (first < count && strncmp(at, steps[first].task, strlen(steps[first].task)) != 0)
+		first++;
+	ck_assert_msg(first < count, "%s", told);
+	strcat(expected, steps[first].task);
+	for (int i = 0; i < count; i++) {
+		const struct step *step = &steps[(first + i) % count], *next = &steps[(first + i + 1) % count];
+		char address[40] = "";
+		if (step->object)
+			snprintf(address, sizeof address, " %p%s", step->object, strcmp(step->kind, "group") == 0 ?
+			    ", and so for task" : ", held by task");
+		size_t length = strlen(expected);
+		snprintf(expected + length, sizeof expected - length, "%s waits for %s%s %s", i == 0 ? "" : ", which",
+		    step->kind, address, next->task);
+	}
+	ck_assert_msg(strncmp(at, expected, strlen(expected)) == 0 && at[strlen(expected)] == ';', "'%s' is not in: %s", expected,
+	    told);
+}
+
+/* Scenario C7, the first test. */
 static bide_mutex first_lock, second_lock;
 
 static void *lock_both(void *arg)
@@ -189,7 +234,125 @@ START_TEST(two_mutexes_in_opposite_order_are_told_and_undone)
 	run_into_deadlock(0, two_that_lock_in_opposite_order, NULL);
 	ck_assert(report_says("\"alice\" waits for mutex"));
 	ck_assert(report_says("\"bob\" waits for mutex"));
+	ck_assert(report_says("spawned at spawn_named (test_deadlock.c:"));
+	expect_cycle((const struct step[]){ { "2 \"alice\"", "mutex", &second_lock }, { "3 \"bob\"", "mutex", &first_lock },
+	    { NULL, NULL, NULL } });
 	ck_assert_ptr_nonnull(strstr(notes(), "1"));
+}
+END_TEST
+
+static bide_chan *queue;
+
+static void *get_from_it(void *arg)
+{
+	int item;
+	ck_fails(bide_chan_recv(queue, &item), EDEADLK);
+	return arg;
+}
+
+static void *get_from_an_empty_queue(void *arg)
+{
+	queue = bide_chan_new(sizeof(int), 4, 0, NULL);
+	must(queue);
+	bide_join(spawn_named("consumer", get_from_it, NULL), NULL);
+	bide_chan_unref(queue);
+	return arg;
+}
+
+/* Scenario C7, the second: a queue without a producer. Nobody waits for each other. */
+START_TEST(a_queue_that_nobody_fills_is_told)
+{
+	run_into_deadlock(0, get_from_an_empty_queue, NULL);
+	ck_assert(report_says("2 \"consumer\" waits for channel 0x") && report_says(" to receive, spawned at "));
+	ck_assert(!report_says("cycle"));
+}
+END_TEST
+
+static bide_group parents;
+
+static void *want_the_lock(void *arg)
+{
+	if (arg)
+		bide_sleep(BIDE_NEVER);
+	else if (bide_mutex_lock(&first_lock) == 0)
+		must(bide_mutex_unlock(&first_lock) == 0);
+	return NULL;
+}
+
+static void *gather_with_it_locked(void *arg)
+{
+	bide_task *tasks[] = { spawn_named("idle", want_the_lock, "idle"), spawn_named("eager", want_the_lock, NULL) };
+	must(bide_mutex_lock(&first_lock) == 0);
+	bide_gather(tasks, 2, NULL, 0);
+	must(bide_mutex_unlock(&first_lock) == 0);
+	return arg;
+}
+
+static void *leave_with_it_locked(void *arg)
+{
+	bide_task_attr idle = { .size = sizeof idle, .name = "idle" }, eager = { .size = sizeof eager, .name = "eager" };
+	must(bide_group_enter(&parents, 0, BIDE_KEEP_GOING) == 0);
+	must(bide_mutex_lock(&first_lock) == 0);
+	must(bide_group_spawn(&parents, want_the_lock, "idle", &idle) && bide_group_spawn(&parents, want_the_lock, NULL, &eager));
+	bide_group_leave(&parents);
+	must(bide_mutex_unlock(&first_lock) == 0);
+	return arg;
+}
+
+/* Through those that a task owns, of which the first has nothing to do with it. */
+START_TEST(a_cycle_through_a_group_or_a_gather_is_found)
+{
+	first_lock = (bide_mutex){ { 0 } };
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK, _i ? leave_with_it_locked : gather_with_it_locked, NULL);
+	if (_i)
+		expect_cycle((const struct step[]){ { "1 \"main\"", "group", &parents },
+		    { "3 \"eager\"", "mutex", &first_lock }, { NULL, NULL, NULL } });
+	else
+		ck_assert_msg(report_says("; a cycle: task 1 \"main\" waits for its tasks 2 \"idle\", and so for task 3 \"eager\", "
+		    "which waits for mutex ") || report_says("; a cycle: task 3 \"eager\" waits for mutex "), "%s", told);
+}
+END_TEST
+
+#define RING 40
+static bide_mutex ring[RING];
+
+static void *lock_two(void *arg)
+{
+	int index = *(int *)arg;
+	must(bide_mutex_lock(&ring[index]) == 0);
+	must(bide_yield() == 0);
+	if (bide_mutex_lock(&ring[(index + 1) % RING]) == 0)
+		must(bide_mutex_unlock(&ring[(index + 1) % RING]) == 0);
+	must(bide_mutex_unlock(&ring[index]) == 0);
+	return NULL;
+}
+
+static void *make_a_ring(void *arg)
+{
+	static int indexes[RING];
+	bide_task *tasks[RING];
+	memset(ring, 0, sizeof ring);
+	for (int i = 0; i < RING; i++) {
+		indexes[i] = i;
+		tasks[i] = must_spawn(lock_two, &indexes[i]);
+	}
+	for (int i = 0; i < RING; i++)
+		bide_join(tasks[i], NULL);
+	return arg;
+}
+
+/* Main, which waits for one of them, leads to the cycle and is not in it. */
+START_TEST(a_large_cycle_is_told_whole_and_who_is_outside_is_left_out_of_it)
+{
+	run_into_deadlock(BIDE_VIRTUAL_CLOCK, make_a_ring, NULL);
+	const char *cycle = strstr(told, "; a cycle: task "), *rest = strstr(cycle + 1, "; task ");
+	int tasks = 0;
+	ck_assert(cycle && rest);
+	for (const char *at = cycle; (at = strstr(at, "held by task ")) && at < rest; at++)
+		tasks++;
+	ck_assert_int_eq(tasks, RING);
+	const char *main_at = strstr(told, "\"main\"");
+	ck_assert(!main_at || main_at > rest);
 }
 END_TEST
 
@@ -201,11 +364,16 @@ static void *many_that_wait(void *arg)
 	return arg;
 }
 
-START_TEST(a_report_of_many_is_cut)
+START_TEST(a_report_of_many_is_cut_and_says_so)
 {
 	run_into_deadlock(BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER, many_that_wait, NULL);
-	ck_assert_uint_le(strlen(reports.text[BIDE_REPORT_DEADLOCK]), 1100);
-	ck_assert(report_says("[seed "));
+	const char *rest = strstr(told, "; and ");
+	ck_assert_uint_le(strlen(told), 4096);
+	ck_assert_msg(rest && strstr(rest, " more that wait [seed "), "%s", told);
+	int listed = 0;
+	for (const char *at = told; (at = strstr(at, "; task ")); at++)
+		listed++;
+	ck_assert_int_eq(listed + atoi(rest + strlen("; and ")), 501);
 }
 END_TEST
 
@@ -387,8 +555,84 @@ static void *leave_one_that_waits(void *arg)
 	return arg;
 }
 
+static void *be_slow(void *arg)
+{
+	usleep(5000);
+	return arg;
+}
+
+static void *wait_for_a_job(void *arg)
+{
+	bide_result result;
+	must(bide_offload(be_slow, arg, 0, &result) == 0 && result.value == arg);
+	return arg;
+}
+
+/* Another thread brings it, for which the loop is kept alive; or which has only the loop's handle. */
+static bide_loop *loop;
+static bide_future awaited;
+static pthread_t poster;
+
+static void *post_later(void *arg)
+{
+	usleep(5000);
+	must(bide_future_post(loop, &awaited, arg, 0) == 0);
+	return arg;
+}
+
+static void *await_a_post(void *arg)
+{
+	bide_result result;
+	loop = bide_loop_self();
+	must(bide_future_init(&awaited, NULL) == 0 && pthread_create(&poster, NULL, post_later, arg) == 0);
+	must(bide_await(&awaited, &result) == 0 && result.value == arg);
+	pthread_join(poster, NULL);
+	must(bide_future_destroy(&awaited) == 0);
+	return arg;
+}
+
+static void *wait_for_a_post(void *arg)
+{
+	must(bide_loop_ref(bide_loop_self()) == 0);
+	await_a_post(arg);
+	must(bide_loop_unref(bide_loop_self()) == 0);
+	return arg;
+}
+
+static void *kill_later(void *arg)
+{
+	usleep(5000);
+	kill(getpid(), SIGUSR1);
+	return arg;
+}
+
+static void *wait_for_a_signal(void *arg)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	int handle = bide_signal_open(&set);
+	must(handle >= 0 && pthread_create(&poster, NULL, kill_later, NULL) == 0);
+	must(bide_signal_wait(handle, NULL) == SIGUSR1);
+	pthread_join(poster, NULL);
+	must(bide_signal_close(handle) == 0);
+	return arg;
+}
+
+static void *wait_for_a_child(void *arg)
+{
+	char *argv[] = { (char *)(uintptr_t) "sleep", (char *)(uintptr_t) "0.02", NULL };
+	bide_proc_opts opts = BIDE_PROC_OPTS_INIT;
+	bide_proc child;
+	opts.file = argv[0];
+	opts.argv = argv;
+	must(bide_proc_spawn(&opts, &child) == 0 && bide_proc_wait(child.pid, NULL) == 0);
+	return arg;
+}
+
 static bide_fn *const no_deadlocks[] = { wait_for_a_callback, wait_for_a_descriptor, wait_for_one_that_sleeps,
-	wait_for_the_loop_to_settle, leave_one_that_waits };
+	wait_for_the_loop_to_settle, leave_one_that_waits, wait_for_a_job, wait_for_a_post, wait_for_a_signal, wait_for_a_child };
+#define NO_DEADLOCKS 9
 
 START_TEST(as_long_as_something_may_happen_nothing_is_reported)
 {
@@ -399,6 +643,79 @@ START_TEST(as_long_as_something_may_happen_nothing_is_reported)
 	ck_assert_str_eq(result.value, "fine");
 	for (int kind = 0; kind < REPORT_KINDS; kind++)
 		ck_assert_int_eq(reports.count[kind], 0);
+}
+END_TEST
+
+/* ---- settings -------------------------------------------------------------------------------------------------- */
+
+/* For a thread that holds no keep-alive: it is told, and waited for. */
+START_TEST(a_loop_may_wait_all_the_same)
+{
+	memset(&reports, 0, sizeof reports);
+	bide_result result;
+	bide_config config = config_with(clocks[_i], &reports);
+	config.deadlock = BIDE_DEADLOCK_WAIT;
+	ck_assert_int_eq(bide_run(await_a_post, "fine", &config, &result), 0);
+	ck_assert_str_eq(result.value, "fine");
+	ck_assert_int_le(reports.count[BIDE_REPORT_DEADLOCK], 1); /* none if the thread was quicker */
+}
+END_TEST
+
+static void *terminate_later(void *arg)
+{
+	usleep(20000);
+	kill(getpid(), SIGTERM);
+	return arg;
+}
+
+static void *wait_for_the_end(void *arg)
+{
+	must(pthread_create(&poster, NULL, terminate_later, NULL) == 0);
+	ck_fails(bide_sleep(BIDE_NEVER), ECANCELED);
+	pthread_join(poster, NULL);
+	return arg;
+}
+
+static void run_until_terminated(void *arg)
+{
+	bide_config config = BIDE_CONFIG_INIT;
+	bide_result result;
+	config.deadlock = BIDE_DEADLOCK_WAIT;
+	must(bide_run(wait_for_the_end, arg, &config, &result) == 0 && result.value == arg);
+}
+
+START_TEST(a_loop_that_waits_hears_of_signals)
+{
+	static char value;
+	struct death death = death_of(run_until_terminated, &value);
+	ck_assert_int_eq(death.signal, 0);
+	ck_assert_int_eq(death.exit_status, 0);
+	ck_assert_ptr_eq(strstr(death.text, "bide: deadlock: "), death.text);
+}
+END_TEST
+
+static void run_and_abort(void *arg)
+{
+	bide_config config = BIDE_CONFIG_INIT;
+	config.deadlock = BIDE_DEADLOCK_ABORT;
+	bide_run(wait_alone, arg, &config, NULL);
+}
+
+START_TEST(a_deadlock_may_abort)
+{
+	struct death death = death_of(run_and_abort, NULL);
+	ck_assert_int_eq(death.signal, SIGABRT);
+	ck_assert_ptr_eq(strstr(death.text, "bide: deadlock: "), death.text);
+}
+END_TEST
+
+START_TEST(other_reactions_are_refused)
+{
+	bide_config config = BIDE_CONFIG_INIT;
+	config.deadlock = -1;
+	ck_fails(bide_run(wait_alone, NULL, &config, NULL), EINVAL);
+	config.deadlock = BIDE_DEADLOCK_WAIT + 1;
+	ck_fails(bide_run(wait_alone, NULL, &config, NULL), EINVAL);
 }
 END_TEST
 
@@ -451,14 +768,19 @@ int main(void)
 	    TEST(every_waiting_task_is_named_with_what_it_waits_for),
 	    TEST(who_waits_for_several_or_owns_them_is_told_of_too),
 	    TEST(two_mutexes_in_opposite_order_are_told_and_undone),
-	    TEST(a_report_of_many_is_cut),
+	    TEST(a_queue_that_nobody_fills_is_told),
+	    LOOP(a_cycle_through_a_group_or_a_gather_is_found, 0, 2),
+	    TEST(a_large_cycle_is_told_whole_and_who_is_outside_is_left_out_of_it),
+	    TEST(a_report_of_many_is_cut_and_says_so),
 	    TEST(without_a_hook_the_report_goes_to_stderr),
 	    TEST(clean_up_code_runs_and_may_suspend),
 	    TEST(main_may_fail_by_it),
 	    TABLE(a_task_that_does_not_listen_is_given_up, clocks),
 	    TEST(a_second_deadlock_of_a_run_is_not_reported_again),
 	    TEST(a_run_after_a_deadlock_is_a_new_one),
-	    LOOP(as_long_as_something_may_happen_nothing_is_reported, 0, 10),
+	    LOOP(as_long_as_something_may_happen_nothing_is_reported, 0, 2 * NO_DEADLOCKS),
+	    TABLE(a_loop_may_wait_all_the_same, clocks), TEST(a_loop_that_waits_hears_of_signals), TEST(a_deadlock_may_abort),
+	    TEST(other_reactions_are_refused),
 	    TABLE(a_timer_at_never_is_nothing_to_wait_for, clocks),
 	    TEST(waits_that_were_given_up_keep_nothing_alive));
 }

@@ -53,6 +53,15 @@ enum {
 	BIDE_REPORT_STALL         /* a slice is stuck for longer than `stall`; by the watchdog's thread */
 };
 
+/* What a loop does when nothing can ever run again: every task waits, and no timer, descriptor, signal or program that
+ * one waits for, no job of bide_offload(), keep-alive or shared channel is left that could wake one. A thread of yours
+ * that will post, and holds no keep-alive (bide_loop_ref()), is not known. */
+enum {
+	BIDE_DEADLOCK_FAIL,  /* every wait fails with EDEADLK, and bide_run() in the end */
+	BIDE_DEADLOCK_ABORT, /* abort(), with every stack still as it was */
+	BIDE_DEADLOCK_WAIT   /* sleep until something comes all the same: a post, or a signal that ends the loop */
+};
+
 /* All fields may be zero, meaning the default. Set `size`, or start from BIDE_CONFIG_INIT. */
 typedef struct bide_config {
 	size_t size;              /* sizeof(bide_config): lets the struct grow */
@@ -74,9 +83,10 @@ typedef struct bide_config {
 	                             debug, else never; BIDE_NEVER: never */
 	bide_time stall;          /* one that is still stuck is reported by a watchdog; 0: 500 ms in debug, else
 	                             never; BIDE_NEVER: never */
+	int deadlock;             /* what happens in one, after the report: BIDE_DEADLOCK_... */
 } bide_config;
 
-#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BIDE_CONFIG_INIT { sizeof(bide_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* SLOW SLICES. What runs between two switches, a task up to its next suspending call, a callback or a post, is
  * a slice; while it runs, nobody else does. With bide_config.slow_slice one that takes so long is reported

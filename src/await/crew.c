@@ -78,12 +78,25 @@ void crew_end(struct crew *crew, const char *reason)
 	}
 }
 
-const struct await_task *crew_pending(const struct crew *crew)
+static struct await_task *pending_from(const struct crew *crew, int first)
 {
-	for (int i = 0; i < crew->count; i++)
+	for (int i = first; i < crew->count; i++)
 		if (!task_outcome(crew->members[i].task)->is_done)
 			return crew->members[i].task;
 	return NULL;
+}
+
+const struct await_task *crew_pending(const struct crew *crew)
+{
+	return pending_from(crew, 0);
+}
+
+struct await_task *crew_pending_after(const struct crew *crew, const struct await_task *task)
+{
+	int index = 0;
+	while (index < crew->count && crew->members[index].task != task)
+		index++;
+	return pending_from(crew, index + 1);
 }
 
 void crew_destroy(struct crew *crew)

@@ -41,6 +41,8 @@ int crew_wait(struct crew *crew, bide_time deadline);
 void crew_end(struct crew *crew, const char *reason);
 /* The first that has not ended; NULL: all have. */
 const struct await_task *crew_pending(const struct crew *crew);
+/* The next one behind `task` that has not. */
+struct await_task *crew_pending_after(const struct crew *crew, const struct await_task *task);
 /* All have ended: drops the references and the room. */
 void crew_destroy(struct crew *crew);
 

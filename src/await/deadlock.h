@@ -9,8 +9,9 @@
 
 struct loop;
 
-/* Nothing is ready, and no timer, descriptor or other thread can change that: it is reported, once in a run, and
- * every wait fails with EDEADLK, so that clean-up code runs and main ends. False if that did not help. */
+/* Nothing is ready, and no timer, descriptor or other thread can change that: it is reported, once in a run, with the
+ * cycle if there is one, and by bide_config.deadlock every wait fails with EDEADLK, so that clean-up code runs and main
+ * ends; or the process is aborted; or the loop waits all the same. False if that did not help. */
 bool deadlock_report(struct loop *loop);
 
 #endif

@@ -30,10 +30,10 @@ static const struct await_task *holder_of(const struct await_task *task)
 	return run->locks ? run->locks->holder(run, (enum wait_kind)wait->kind, wait->object) : NULL;
 }
 
-const struct await_task *wait_culprit(const struct await_task *task)
+struct await_task *wait_culprit(const struct await_task *task)
 {
 	const struct await_task *awaited = awaited_task(&task->task.wait);
-	return awaited ? awaited : holder_of(task);
+	return (struct await_task *)(uintptr_t)(awaited ? awaited : holder_of(task));
 }
 
 /* ---- in words --------------------------------------------------------------------------------------- */

@@ -13,6 +13,6 @@ const char *wait_describe(const struct await_task *task, char text[DESCRIPTION_S
 
 /* The task without which a parked one cannot go on: whose end it waits for, or who holds what it waits for. NULL: there
  * is no single one. */
-const struct await_task *wait_culprit(const struct await_task *task);
+struct await_task *wait_culprit(const struct await_task *task);
 
 #endif

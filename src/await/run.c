@@ -160,7 +160,9 @@ static void free_record(void *record, void *arg)
 static int check_config(const bide_config *config)
 {
 	if (config->size != sizeof *config || (config->flags & ~KNOWN_FLAGS) || config->shutdown_grace < 0 ||
-	    config->trim_after < 0 || config->slow_slice < 0 || config->stall < 0 || (config->stack_size && !stack_size_is_valid(config->stack_size)))
+	    config->trim_after < 0 || config->slow_slice < 0 || config->stall < 0 ||
+	    config->deadlock < BIDE_DEADLOCK_FAIL || config->deadlock > BIDE_DEADLOCK_WAIT ||
+	    (config->stack_size && !stack_size_is_valid(config->stack_size)))
 		return fail_with(EINVAL);
 	const bide_allocator *allocator = config->allocator;
 	if (allocator && (!allocator->alloc != !allocator->free ||

@@ -26,6 +26,12 @@ static inline void text_add(struct text *text, const char *more)
 	*text->at = '\0';
 }
 
+/* How much more fits. */
+static inline size_t text_left(const struct text *text)
+{
+	return (size_t)(text->end - text->at);
+}
+
 static inline void text_add_number(struct text *text, uint64_t number, unsigned base)
 {
 	char digits[20];

@@ -91,7 +91,7 @@ static bool expects_posts(const struct loop *loop)
 static bool can_be_woken(const struct loop *loop)
 {
 	return timers_next(&loop->timers) != BIDE_NEVER || loop->descriptors.waiting > 0 || loop->listeners > 0 ||
-	    expects_posts(loop);
+	    loop->waits_for_ever || expects_posts(loop);
 }
 
 static bool somebody_waits(const struct loop *loop)

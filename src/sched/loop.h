@@ -73,6 +73,7 @@ struct loop {
 	unsigned outside_work;     /* what other threads have promised to bring */
 	unsigned listeners;        /* tasks that wait for a signal, or at a shared channel */
 	bool stop;                 /* loop_run is to return */
+	bool waits_for_ever;       /* something may come of which nothing is known */
 
 	/* What other threads bring. */
 	struct inbox *inbox;       /* NULL: closed */
