@@ -38,6 +38,8 @@ struct bide_coro {
 	struct link owned;      /* in its owner's list, from the first resume to the end */
 	const void *thread;     /* as its &thread_coro: that owns it, or, before that, made it. Changed under
 	                           the pool's lock: from then on no walk of another thread looks at it */
+	uint64_t run_serial;    /* in which it was made; 0: in none */
+	const void *site;       /* the return address of bide_coro_new() */
 };
 
 static struct bide_coro *nobody;
@@ -193,7 +195,7 @@ static char *take_stack(struct bide_coro *coro, size_t size)
 	return top;
 }
 
-bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
+__attribute__((noinline)) bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 {
 	if (!body) {
 		errno = EINVAL;
@@ -204,6 +206,8 @@ bide_coro *bide_coro_new(bide_fn *body, void *arg, size_t stack_size)
 		return NULL;
 	coro->state = BIDE_CORO_CREATED;
 	coro->thread = &thread_coro;
+	coro->run_serial = loop_current ? run_of(loop_current)->serial : 0;
+	coro->site = __builtin_return_address(0);
 	char *top = take_stack(coro, stack_size);
 	if (!top) {
 		memory_free(&memory_default, coro, sizeof *coro);
@@ -372,6 +376,20 @@ void coros_each_idle(tower_visitor *visit, void *arg)
 			visit(&coro->stack, left_at(&coro->strand), coro, arg);
 	}
 	lock_release(LOCK_COROS);
+}
+
+size_t coros_left_by(const struct run *run, const void **sites, size_t max)
+{
+	size_t count = 0;
+	pthread_once(&pool_once, init_pool);
+	lock_take(LOCK_COROS);
+	list_each(link, &shared_pool.coros) {
+		const struct bide_coro *coro = container_of(link, struct bide_coro, all);
+		if (coro->run_serial == run->serial && count++ < max)
+			sites[count - 1] = coro->site;
+	}
+	lock_release(LOCK_COROS);
+	return count;
 }
 
 static void trim_one(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)

@@ -9,6 +9,7 @@
 #include <bide/task.h>
 
 #include "await/future.h"
+#include "await/leaks.h"
 #include "await/scope.h"
 #include "await/stackwatch.h"
 #include "await/trim.h"
@@ -163,6 +164,7 @@ struct run {
 	struct list soons;       /* callbacks of bide_call_soon that have not run */
 	struct list done_callbacks; /* of bide_on_done, likewise */
 	struct sites sites;      /* where stacks are painted */
+	struct leaks leaks;      /* in debug mode */
 	const struct lock_hooks *locks; /* NULL: no lock was ever taken or waited for */
 	struct list os_mutexes;  /* that tasks hold, in debug mode; the layer sync's */
 	const struct host_hooks *host;   /* NULL: no job was ever given to another thread */

@@ -252,14 +252,17 @@ static int init_loop(struct run *run)
 		loop_destroy(&run->loop);
 		return fail_with(err);
 	}
-	if (run->config.flags & BIDE_DEBUG)
+	if (run->config.flags & BIDE_DEBUG) {
 		run->loop.after_slice = slice_ended;
+		leaks_begin(run);
+	}
 	sweep_init(run, run->config.trim_after);
 	return 0;
 }
 
 static void destroy_run(struct run *run)
 {
+	leaks_end(run);
 	timers_abandon(run);
 	soons_free(run);
 	done_callbacks_free(run);

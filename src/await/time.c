@@ -96,6 +96,7 @@ struct callback_timer {
 	struct loop *loop; /* NULL: idle */
 	void (*fn)(void *arg);
 	void *arg;
+	const void *site; /* the return address of the call that armed it */
 };
 
 _Static_assert(sizeof(struct callback_timer) <= sizeof(bide_timer), "bide_timer.opaque");
@@ -126,7 +127,8 @@ static void take_out(struct callback_timer *timer)
 	loop_withdraw(timer->loop, &timer->entry);
 }
 
-int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *arg), void *arg)
+static inline __attribute__((always_inline)) int arm(bide_timer *public_timer, bide_time deadline, void (*fn)(void *arg),
+    void *arg, const void *site)
 {
 	struct callback_timer *timer = (struct callback_timer *)public_timer;
 	struct loop *loop = loop_current;
@@ -141,6 +143,7 @@ int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *
 	timer->loop = loop;
 	timer->fn = fn;
 	timer->arg = arg;
+	timer->site = site;
 	timer->timer.expired = callback_due;
 	timer->entry.run = callback_run;
 	timer->entry.link.next = NULL;
@@ -149,9 +152,14 @@ int bide_call_at(bide_timer *public_timer, bide_time deadline, void (*fn)(void *
 	return 0;
 }
 
-int bide_call_later(bide_timer *timer, bide_time delay, void (*fn)(void *arg), void *arg)
+__attribute__((noinline)) int bide_call_at(bide_timer *timer, bide_time deadline, void (*fn)(void *arg), void *arg)
 {
-	return bide_call_at(timer, bide_after(delay), fn, arg);
+	return arm(timer, deadline, fn, arg, __builtin_return_address(0));
+}
+
+__attribute__((noinline)) int bide_call_later(bide_timer *timer, bide_time delay, void (*fn)(void *arg), void *arg)
+{
+	return arm(timer, bide_after(delay), fn, arg, __builtin_return_address(0));
 }
 
 int bide_timer_cancel(bide_timer *public_timer)
@@ -166,6 +174,16 @@ int bide_timer_cancel(bide_timer *public_timer)
 	take_out(timer);
 	become_idle(timer);
 	return 1;
+}
+
+void timers_each_armed(struct run *run, void (*visit)(bide_time deadline, const void *site, void *arg), void *arg)
+{
+	const struct heap *heap = &run->loop.timers.heap;
+	for (size_t i = 0; i < heap->count; i++) {
+		struct timer *timer = container_of(heap->slots[HEAP_ROOT + i].node, struct timer, node);
+		if (timer->expired == callback_due)
+			visit(timer->node.key, container_of(timer, struct callback_timer, timer)->site, arg);
+	}
 }
 
 /* When a run ends: timers of the user's that are still armed, or due, are idle again. */

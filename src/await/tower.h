@@ -36,6 +36,9 @@ _Noreturn void coro_exit(struct bide_coro *coro, void *value);
 /* The task ends, or never runs again: its coroutines belong to nobody. */
 void coros_disown(struct await_task *task);
 
+/* How many coroutines were made in this run and are not closed; of the first `max` where they were made. */
+size_t coros_left_by(const struct run *run, const void **sites, size_t max);
+
 /* Every coroutine of this thread that is in no tower: made, or suspended. visit must not make or close
  * any. */
 void coros_each_idle(tower_visitor *visit, void *arg);

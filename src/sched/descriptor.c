@@ -203,6 +203,8 @@ static int register_with_poller(struct loop *loop, int fd, struct descriptor *de
 	    (errno != EEXIST || poller_refresh(&loop->poller, fd, key, interest) < 0))
 		return errno;
 	descriptor->is_registered = 1;
+	if (unlikely(loop->registered != NULL))
+		loop->registered(loop, fd, descriptor->registration);
 	if (descriptor->kind == DESCRIPTOR_FILE)
 		descriptor->kind = DESCRIPTOR_UNKNOWN; /* it was one that cannot be polled */
 	return 0;

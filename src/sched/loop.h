@@ -105,6 +105,9 @@ struct loop {
 	 * before an ended task's stack is put back. With it, or with `slices`, no task hands over to another
 	 * directly. */
 	void (*after_slice)(struct loop *loop, struct task *task);
+	/* In debug mode: a descriptor was registered with the poller, for the running task. */
+	void (*registered)(struct loop *loop, int fd, unsigned number);
+
 	struct task *entered;      /* whose slice it is, NULL: a callback's; only kept for that and what follows */
 
 	/* Called before and after each slice, of a task or of a callback. NULL: nobody times them. */

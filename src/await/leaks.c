@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: what is left when a loop ends. See leaks.h. */
+#include "await/leaks.h"
+
+#include <string.h>
+
+#include "await/run.h"
+#include "await/tower.h"
+#include "base/place.h"
+#include "base/system.h"
+#include "stack/frames.h"
+
+#define TOLD 16 /* of each kind; the others are counted */
+
+/* ---- descriptors ----------------------------------------------------------------------------------------- */
+
+#define FRAMES 12
+
+/* Where the program called the library: behind the outermost of its functions that are there by name. */
+static const void *calling_place(void)
+{
+	uintptr_t pcs[FRAMES], call = 0;
+	char place[PLACE_SIZE];
+	int count = frames_here(pcs, FRAMES);
+	modules_note();
+	for (int i = 0; i + 1 < count; i++)
+		if (strncmp(place_of(pcs[i], place), "bide_", 5) == 0)
+			call = pcs[i + 1];
+	return (const void *)call;
+}
+
+/* Where there is no memory, this one goes unnoticed. */
+static struct registration *note_for(struct run *run, int fd)
+{
+	struct leaks *leaks = &run->leaks;
+	for (size_t i = 0; i < leaks->count; i++)
+		if (leaks->registrations[i].fd == fd)
+			return &leaks->registrations[i];
+	if (leaks->count == leaks->room) {
+		size_t room = leaks->room ? 2 * leaks->room : 16, size = sizeof *leaks->registrations;
+		void *more = memory_resize(run->loop.memory, leaks->registrations, leaks->room * size, room * size);
+		if (!more)
+			return NULL;
+		leaks->registrations = more;
+		leaks->room = room;
+	}
+	return &leaks->registrations[leaks->count++];
+}
+
+static void registered(struct loop *loop, int fd, unsigned number)
+{
+	struct run *run = run_of(loop);
+	int saved = errno;
+	struct registration *note = loop->running ? note_for(run, fd) : NULL;
+	if (note)
+		*note = (struct registration){ fd, number, await_task_of(loop->running)->spawn_site, calling_place() };
+	errno = saved;
+}
+
+static bool is_left(const struct run *run, const struct registration *note)
+{
+	const struct descriptor *descriptor = descriptor_find(&run->loop.descriptors, note->fd);
+	return note->fd > STDERR_FILENO && descriptor && descriptor->is_registered &&
+	    descriptor->registration == note->number && system_fcntl(note->fd, F_GETFD, 0) >= 0;
+}
+
+static void report_descriptor(struct run *run, const struct registration *note)
+{
+	char call[PLACE_SIZE], site[PLACE_SIZE];
+	run_report(run, BIDE_REPORT_LEAK, "descriptor %d was not closed by bide_close(); first waited for%s%s by a task spawned at %s",
+	    note->fd, note->call ? " at " : "", note->call ? place_of((uintptr_t)note->call, call) : "",
+	    place_of_call(note->spawn_site, site));
+}
+
+static void report_rest(struct run *run, size_t count, const char *what)
+{
+	if (count > TOLD)
+		run_report(run, BIDE_REPORT_LEAK, "and %zu more %s", count - TOLD, what);
+}
+
+static void report_descriptors(struct run *run)
+{
+	size_t left = 0;
+	for (size_t i = 0; i < run->leaks.count; i++)
+		if (is_left(run, &run->leaks.registrations[i]) && left++ < TOLD)
+			report_descriptor(run, &run->leaks.registrations[i]);
+	report_rest(run, left, "descriptors");
+}
+
+/* ---- timers, coroutines ------------------------------------------------------------------------------------ */
+
+struct timers_left {
+	struct run *run;
+	size_t count;
+};
+
+static void report_timer(bide_time deadline, const void *site, void *arg)
+{
+	struct timers_left *left = arg;
+	char place[PLACE_SIZE];
+	if (left->count++ >= TOLD)
+		return;
+	if (deadline == BIDE_NEVER)
+		run_report(left->run, BIDE_REPORT_LEAK, "a timer is still armed, for never; armed at %s",
+		    place_of_call(site, place));
+	else
+		run_report(left->run, BIDE_REPORT_LEAK, "a timer is still armed, for %.3f s from now; armed at %s",
+		    (double)(deadline - loop_now(&left->run->loop)) / BIDE_SEC, place_of_call(site, place));
+}
+
+static void report_timers(struct run *run)
+{
+	struct timers_left left = { run, 0 };
+	timers_each_armed(run, report_timer, &left);
+	report_rest(run, left.count, "timers");
+}
+
+static void report_coros(struct run *run)
+{
+	const void *sites[TOLD];
+	char place[PLACE_SIZE];
+	size_t count = coros_left_by(run, sites, TOLD);
+	for (size_t i = 0; i < count && i < TOLD; i++)
+		run_report(run, BIDE_REPORT_LEAK, "a coroutine was never closed, and keeps its stack; made at %s",
+		    place_of_call(sites[i], place));
+	report_rest(run, count, "coroutines");
+}
+
+/* ---- both ends ----------------------------------------------------------------------------------------------- */
+
+void leaks_begin(struct run *run)
+{
+	run->loop.registered = registered;
+}
+
+void leaks_end(struct run *run)
+{
+	struct leaks *leaks = &run->leaks;
+	if (!run->loop.registered)
+		return;
+	report_timers(run);
+	report_descriptors(run);
+	report_coros(run);
+	memory_free(run->loop.memory, leaks->registrations, leaks->room * sizeof *leaks->registrations);
+	*leaks = (struct leaks){ .count = 0 };
+}

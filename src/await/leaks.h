@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * Layer await: in debug mode, what is left when a loop ends and its user should have cancelled or closed: timers,
+ * descriptors that are registered, coroutines and with them their stacks. Tasks see to themselves (run.c). */
+#ifndef AWAIT_LEAKS_H
+#define AWAIT_LEAKS_H
+
+#include <stddef.h>
+
+struct run;
+
+/* A descriptor, as it was when a task of the run first waited for it. */
+struct registration {
+	int fd;
+	unsigned number;    /* the record's, which changes when the descriptor becomes another file's */
+	void *spawn_site;   /* of that task */
+	const void *call;   /* where it was waited for; NULL: not known */
+};
+
+struct leaks {
+	struct registration *registrations; /* by order of their first waits */
+	size_t count, room;
+};
+
+/* The run notes from now on. */
+void leaks_begin(struct run *run);
+/* All tasks have ended. Reports, and forgets. */
+void leaks_end(struct run *run);
+
+#endif
