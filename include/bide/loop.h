@@ -38,11 +38,15 @@ typedef struct bide_allocator {
  * it. Two loops with one hook may call it at the same time. BIDE_REPORT_STALL alone is told by another thread,
  * while the loop's is stuck, and may have several lines. */
 enum {
-	BIDE_REPORT_DEADLOCK = 1, /* nothing could ever run again: each waiting task and its object */
+	BIDE_REPORT_DEADLOCK = 1, /* nothing could ever run again: the cycle of waits if there is one, each
+	                             waiting task, its object and where it was spawned, as many as 4 KiB
+	                             hold, and how many more */
 	BIDE_REPORT_LEFTOVER,     /* a task ignored its cancel, or a job ran on, beyond shutdown_grace */
 	BIDE_REPORT_FAILURE,      /* a task failed and nobody read its outcome */
 	BIDE_REPORT_OWNER_DEAD,   /* a task ended while it held a mutex */
-	BIDE_REPORT_LEAK,         /* debug: a joinable task was never joined */
+	BIDE_REPORT_LEAK,         /* debug: a joinable task was never joined; or when the loop ended a timer was
+	                             armed, a coroutine of its tasks was not closed, a descriptor that one waited
+	                             for was open, 0 to 2 aside. Where it was made */
 	BIDE_REPORT_LIMIT,        /* no stack could be had, or bide_serve() could not take a connection:
 	                             which limit was met. At most once a second */
 	BIDE_REPORT_STACK,        /* debug: a task's stack is nearly full, or was overrun, or its result lies
