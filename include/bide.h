@@ -29,6 +29,7 @@
 #include <bide/file.h>    /* files and names */
 #include <bide/coro.h>    /* the bare coroutine */
 #include <bide/inspect.h> /* figures, stacks */
+#include <bide/trace.h>   /* what happened, to be looked at in ui.perfetto.dev */
 #include <bide/testing.h> /* virtual time, random order, faults */
 
 #endif

@@ -100,6 +100,7 @@ static int complete_by_user(bide_future *public_future, void *value, int err)
 		return fail_with(EINVAL);
 	if (future->is_done)
 		return fail_with(EALREADY);
+	trace_note(future->loop->tracer, TRACE_FUTURE, NULL, future, err);
 	future_complete(future, value, err);
 	return 0;
 }

@@ -97,6 +97,7 @@ static void abandon(struct entry *entry)
 	stack_put(&task->task.loop->stacks, &task->task.stack);
 	task->task.depth = (struct depth){ 0, 0 };
 	conclude(task, annex_of(task), NULL, ECANCELED);
+	trace_note(task->task.loop->tracer, TRACE_END, &task->task, NULL, 0);
 	task_drop(task);
 }
 
@@ -105,6 +106,7 @@ void cancel_request(struct await_task *task, const char *reason)
 	struct annex *annex = annex_of(task);
 	if (annex->cancel_count++ == 0)
 		annex->cancel_reason = reason;
+	trace_note(task->task.loop->tracer, TRACE_CANCEL, &task->task, reason, 0);
 	interrupt_update(task);
 	if (task->task.state == TASK_CREATED && !task->starts_always)
 		task->task.entry.run = abandon;

@@ -97,6 +97,7 @@ PART_OF_CALLER struct await_task *make_task(bide_fn *fn, void *arg, const bide_t
 	}
 	run_of(loop)->alive++;
 	task_start(record);
+	trace_note(loop->tracer, TRACE_SPAWN, record, NULL, 0);
 	return task;
 }
 

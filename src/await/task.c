@@ -173,6 +173,7 @@ int bide_task_set_name(bide_task *handle, const char *name)
 	if (!task)
 		return -1;
 	task_name_copy(annex_of(task)->name, name);
+	trace_note(task->task.loop->tracer, TRACE_NAME, &task->task, NULL, 0);
 	return 0;
 }
 

@@ -14,6 +14,7 @@ enum process_lock {
 	LOCK_SIGNALS,  /* dispositions (sched/signals.c) */
 	LOCK_OVERFLOW, /* the handler of faults (stack/overflow.c) */
 	LOCK_INBOXES,  /* inboxes that are nobody's (sched/inbox.c) */
+	LOCK_TRACE,    /* what is traced (inspect/trace.c) */
 	LOCK_MODULES,  /* what is known of loaded files (base/modules.c) */
 	LOCK_FAULTS,   /* injected faults (base/fault.c) */
 	LOCK_COUNT

@@ -2,6 +2,7 @@
  * Layer inspect: what is done with every run, whoever looks at it later. See struct inspector in await/record.h. */
 #include "inspect/watchdog.h"
 
+#include "inspect/trace.h"
 #include "inspect/watch.h"
 
 static void run_begins(struct run *run)
@@ -9,11 +10,13 @@ static void run_begins(struct run *run)
 	watch_begin(run);
 	if (run->watch && watch_is_timed(run->watch))
 		watchdog_begin(run->watch);
+	trace_loop_begins(&run->loop);
 }
 
 static void run_ends(struct run *run)
 {
 	bool is_timed = run->watch && watch_is_timed(run->watch);
+	trace_loop_ends(&run->loop);
 	run->loop.slices = NULL;
 	watch_end(run);
 	if (is_timed)

@@ -25,6 +25,7 @@ int bide_settle(void)
 static void set_clock(struct loop *loop, bide_time now)
 {
 	loop->clock.now = loop->looked_at = now;
+	trace_note(loop->tracer, TRACE_CLOCK, NULL, NULL, now);
 }
 
 /* From deadline to deadline, so that what is armed on the way fires in its place. */

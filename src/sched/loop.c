@@ -131,8 +131,10 @@ static bool look_at_descriptors(struct loop *loop, bide_time now, bide_time time
 {
 	struct poller_event events[POLLER_BATCH];
 	int most = tasks_to_wake(loop), asked = most < POLLER_BATCH ? most : POLLER_BATCH, count, total = 0;
+	trace_note(loop->tracer, TRACE_SLEEP, NULL, NULL, timeout);
 	do {
 		count = poller_wait(&loop->poller, events, asked, now, timeout);
+		trace_note(loop->tracer, TRACE_POLL, NULL, NULL, count);
 		descriptors_fire(loop, events, count);
 		board_add(loop->board, BOARD_polls, 1);
 		total += count;
@@ -150,6 +152,7 @@ static void look_at_timers(struct loop *loop)
 	struct timer *timer;
 	while ((timer = timers_pop_expired(&loop->timers, now))) {
 		lag_timer(loop, timer->node.key, now);
+		trace_note(loop->tracer, TRACE_TIMER, NULL, timer, timer->node.key);
 		timer->expired(timer);
 	}
 }
@@ -219,8 +222,10 @@ static bide_time sleep_limit(struct loop *loop, bide_time now)
 static void jump(struct loop *loop)
 {
 	bide_time deadline = timers_next(&loop->timers);
-	if (deadline != BIDE_NEVER && deadline > loop->clock.now)
-		loop->clock.now = deadline;
+	if (deadline == BIDE_NEVER || deadline <= loop->clock.now)
+		return;
+	loop->clock.now = deadline;
+	trace_note(loop->tracer, TRACE_CLOCK, NULL, NULL, deadline);
 }
 
 /* Those who wait for the loop to settle go on once a look brings nothing more. */
@@ -357,6 +362,7 @@ void loop_run(struct loop *loop)
 			run_callback(loop, entry);
 		} else {
 			loop_enter(loop, task_of_entry(entry));
+			trace_note(loop->tracer, TRACE_LEAVE, loop->entered, NULL, 0); /* it has begun in this slice */
 		}
 	}
 }
@@ -373,6 +379,7 @@ void loop_forget(void)
 	if (!loop)
 		return;
 	loop_stop(loop);
+	loop->tracer = NULL;
 	poller_destroy(&loop->poller); /* this process's copies of the descriptors */
 	loop_current = NULL;
 }

@@ -15,6 +15,7 @@
 #include "sched/pace.h"
 #include "sched/poller.h"
 #include "sched/task.h"
+#include "sched/trace.h"
 
 /* So many posts of other threads run in one go. */
 #define POSTS_AT_ONCE 32
@@ -48,6 +49,7 @@ struct loop {
 	struct exceptions *exceptions; /* likewise */
 	struct task *dead;         /* ended; its stack is put back by whoever runs next */
 	struct entry *handed;      /* a callback that a task met at the head of the queue */
+	struct tracer *tracer;     /* NULL: nobody listens (sched/trace.h) */
 	struct strand strand;      /* the loop's own context, while a task runs */
 
 	/* Figures. */
@@ -102,8 +104,8 @@ struct loop {
 	void (*publish)(struct loop *loop);
 
 	/* In debug mode: called on the loop's stack after each slice with the task whose slice it was, and
-	 * before an ended task's stack is put back. With it, or with `slices`, no task hands over to another
-	 * directly. */
+	 * before an ended task's stack is put back. With it, or with `slices` or `tracer`, no task hands over to
+	 * another directly. */
 	void (*after_slice)(struct loop *loop, struct task *task);
 	/* In debug mode: a descriptor was registered with the poller, for the running task. */
 	void (*registered)(struct loop *loop, int fd, unsigned number);
@@ -181,11 +183,12 @@ static inline void loop_arm(struct loop *loop, struct timer *timer, bide_time de
 static inline void loop_calls(struct loop *loop, uintptr_t fn)
 {
 	atomic_store_explicit(&loop->callback, fn, memory_order_relaxed);
+	trace_note(loop->tracer, TRACE_CALL, NULL, (const void *)fn, 0);
 }
 
 static inline bool loop_is_watched(const struct loop *loop)
 {
-	return loop->after_slice || loop->slices;
+	return loop->after_slice || loop->slices || loop->tracer;
 }
 
 static inline void slice_begins(struct loop *loop, struct task *task)
@@ -193,10 +196,12 @@ static inline void slice_begins(struct loop *loop, struct task *task)
 	loop->entered = task;
 	if (unlikely(loop->slices != NULL))
 		loop->slices->begins(loop);
+	trace_note(loop->tracer, task ? TRACE_RUN : TRACE_CALLBACK, task, NULL, 0);
 }
 
 static inline void slice_ends(struct loop *loop)
 {
+	trace_note(loop->tracer, loop->entered ? TRACE_LEAVE : TRACE_RETURN, loop->entered, NULL, 0);
 	if (unlikely(loop->slices != NULL))
 		loop->slices->ends(loop);
 }

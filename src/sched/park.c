@@ -129,6 +129,7 @@ void loop_bury(struct loop *loop)
 {
 	struct task *task = loop->dead;
 	loop->dead = NULL;
+	trace_note(loop->tracer, TRACE_END, task, NULL, 0);
 	slice_ends(loop);
 	if (unlikely(loop->after_slice != NULL))
 		loop->after_slice(loop, task);
@@ -158,6 +159,7 @@ bool task_wake(struct task *task, int status)
 	if (task->state != TASK_SUSPENDED)
 		return false;
 	struct loop *loop = task->loop;
+	trace_note(loop->tracer, TRACE_WAKE, task, NULL, status);
 	task_set_state(task, TASK_READY);
 	loop->counts.wakes++;
 	for (struct wait *wait = &task->wait; wait; wait = wait->more)

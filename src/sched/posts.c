@@ -43,6 +43,7 @@ static bool run_one(struct loop *loop)
 	take_out(loop, &loop->posts);
 	board_add(loop->board, BOARD_posts, 1);
 	slice_changes(loop, NULL);
+	trace_note(loop->tracer, TRACE_POST, NULL, NULL, 0);
 	post->run(post);
 	return true;
 }
