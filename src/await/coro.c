@@ -42,6 +42,9 @@ struct bide_coro {
 	const void *site;       /* the return address of bide_coro_new() */
 };
 
+const struct coro_layout coro_layout = { offsetof(struct bide_coro, below),
+	offsetof(struct bide_coro, resumer.context) };
+
 static struct bide_coro *nobody;
 static __thread struct list thread_coros;
 static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-exec")));

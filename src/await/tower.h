@@ -43,6 +43,12 @@ size_t coros_left_by(const struct run *run, const void **sites, size_t max);
  * any. */
 void coros_each_idle(tower_visitor *visit, void *arg);
 
+/* Where a debugger finds in struct bide_coro what lies below it: the coroutine, and where its resumer goes on. */
+struct coro_layout {
+	uint32_t below, resumer;
+};
+extern const struct coro_layout coro_layout;
+
 /* The pool that all coroutines have their stacks from; and what this thread's idle ones can spare. */
 void coros_trim(void);
 void coros_figures(struct stack_figures *figures);

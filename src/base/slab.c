@@ -11,14 +11,6 @@
 #define CHUNK_SIZE ((size_t)64 * 1024 - 64)
 #define CHUNK_SIZE_LATER ((size_t)1024 * 1024 - 64)
 
-struct slab_chunk {
-	struct slab_chunk *next;
-	char *records; /* aligned */
-	size_t count;  /* got at least once */
-	size_t room;
-	size_t size;
-};
-
 static size_t round_up(size_t size, size_t unit)
 {
 	return (size + unit - 1) / unit * unit;

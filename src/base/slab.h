@@ -14,7 +14,13 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-struct slab_chunk;
+struct slab_chunk {
+	struct slab_chunk *next;
+	char *records; /* aligned */
+	size_t count;  /* got at least once */
+	size_t room;
+	size_t size;
+};
 
 struct slab {
 	const struct memory *memory;

@@ -12,7 +12,7 @@
 #define SLOW_IN_DEBUG (100 * BIDE_MSEC)
 #define STALL_IN_DEBUG (500 * BIDE_MSEC)
 
-static struct list watches = { { &watches.head, &watches.head } };
+struct list watch_list = { { &watch_list.head, &watch_list.head } };
 
 /* What a setting of 0 means. */
 static bide_time setting(bide_time set, const struct run *run, bide_time in_debug)
@@ -35,7 +35,7 @@ void watch_begin(struct run *run)
 	watch->stall = setting(run->config.stall, run, STALL_IN_DEBUG);
 	run->watch = watch;
 	lock_take(LOCK_WATCHES);
-	list_push_tail(&watches, &watch->link);
+	list_push_tail(&watch_list, &watch->link);
 	lock_release(LOCK_WATCHES);
 }
 
@@ -67,10 +67,10 @@ void watch_end(struct run *run)
 struct watch *watch_claim_next(struct watch *watch)
 {
 	lock_take(LOCK_WATCHES);
-	struct link *link = watch ? watch->link.next : watches.head.next;
+	struct link *link = watch ? watch->link.next : watch_list.head.next;
 	if (watch)
 		watch->claims--;
-	watch = link == &watches.head ? NULL : container_of(link, struct watch, link);
+	watch = link == &watch_list.head ? NULL : container_of(link, struct watch, link);
 	if (watch)
 		watch->claims++;
 	lock_release(LOCK_WATCHES);
@@ -117,7 +117,7 @@ bool watch_hold(struct watch *watch, struct frozen *frozen)
 void watches_forget(void)
 {
 	struct link *link;
-	while ((link = list_pop_head(&watches))) {
+	while ((link = list_pop_head(&watch_list))) {
 		struct watch *watch = container_of(link, struct watch, link);
 		watch->claims = 0;
 		watch->may_be_held = watch->was_lost = false;

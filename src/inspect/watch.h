@@ -55,6 +55,9 @@ struct watch {
 	atomic_int_fast64_t blocked_for, blocked_at;
 };
 
+/* All of them, under LOCK_WATCHES; for debuggers too (debugger.c). */
+extern struct list watch_list;
+
 /* Makes the run's. Without memory it has none. */
 void watch_begin(struct run *run);
 /* Waits until it is claimed by nobody. */
