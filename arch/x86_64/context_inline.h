@@ -109,9 +109,10 @@ static inline __attribute__((always_inline)) void context_switch_inline(struct c
 /* For functions that always switch: they return by a jump. A ret would be predicted by the return
  * stack, whose top belongs to the stack that was left: always wrong, as costly as two switches.
  * Compilers without the attribute (clang before 15) make it slower, not wrong. A function that often
- * returns without having switched must not have it: then it is the callers' returns that go wrong. */
+ * returns without having switched must not have it: then it is the callers' returns that go wrong. It is
+ * kept out of line, or its caller would do the wrong return in its place. */
 #if __has_attribute(function_return)
-#define CONTEXT_RETURNS_BY_JUMP __attribute__((function_return("thunk-extern")))
+#define CONTEXT_RETURNS_BY_JUMP __attribute__((noinline, function_return("thunk-extern")))
 #else
 #define CONTEXT_RETURNS_BY_JUMP
 #endif
