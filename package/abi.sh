@@ -29,11 +29,12 @@ compare_types() {
 	tag=$(git describe --tags --abbrev=0 2>/dev/null) || { echo 'abi: the types are not compared, nothing is released yet' && return; }
 	mkdir "$tmp/old" && git archive "$tag" | tar -x -C "$tmp/old" && make -s -C "$tmp/old" O="$tmp/old/build" all || return
 	abidiff --headers-dir1 "$tmp/old/include" --headers-dir2 include "$tmp/old/build/libbide.so.0" "$library"
-	# Bit 3: incompatible; bits 0 and 1: abidiff could not do it. What is compatible is only told.
-	if [ $(($? & 11)) = 0 ]; then echo "abi: compatible with $tag"; else
-		echo "abi: not compatible with $tag"
-		bad=1
-	fi
+	# Bits 0 and 1: it could not be done; bit 3: incompatible; bit 2 alone: whoever changed it judges.
+	case $? in
+	0) echo "abi: as of $tag" ;;
+	4) echo "abi: not as of $tag, see above: fields may be added at the end of what has its size in it" ;;
+	*) echo "abi: not compatible with $tag" && bad=1 ;;
+	esac
 }
 
 case $1 in
