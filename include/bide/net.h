@@ -116,16 +116,6 @@ typedef struct bide_listen_opts {
 /* The same with options; opts may be NULL. Errors also: EINVAL a wrong size, unknown flags. */
 BIDE_API int bide_listen_with(const char *net, const char *address, const bide_listen_opts *opts);
 
-/* SOCKETS PASSED IN by who started this program: systemd for its socket units, or an earlier instance that hands
- * over (docs/operations.md tells how). They are the descriptors from BIDE_LISTEN_FDS_FIRST on. Returns how
- * many LISTEN_FDS names, if LISTEN_PID is this process, and makes them close-on-exec; 0: none, or they are for
- * another process. What they are, who passes them knows; bide_accept() and bide_serve() take listeners as
- * they come. Both variables stay as they are, so that it may be asked again, until one is closed.
- * Errors: EINVAL a variable is no number, or too great; EBADF one of the descriptors is not open. Never suspends,
- * may be called anywhere while nobody changes the environment. */
-#define BIDE_LISTEN_FDS_FIRST 3
-BIDE_API int bide_listen_fds(void);
-
 #define BIDE_ADDRESS_MAX 128 /* enough for the text of any address */
 
 /* The text of the socket's own address, of its peer's, and of any address, in the form above. A unix socket
@@ -162,6 +152,23 @@ typedef struct bide_serve_opts {
 /* opts may be NULL. */
 BIDE_API int bide_serve(int listener, void (*handler)(int fd, void *arg), void *arg,
     const bide_serve_opts *opts);
+
+/* SERVICE MANAGERS, that is systemd, or who does as it does (docs/operations.md). These two never suspend, and
+ * may be called anywhere while nobody changes the environment.
+ *
+ * The listening sockets that who started this program has passed to it, a socket unit or an earlier instance that
+ * hands over: the descriptors from BIDE_LISTEN_FDS_FIRST on. Returns how many LISTEN_FDS names, if
+ * LISTEN_PID is this process, and makes them close-on-exec; 0: none, or they are for another process. Both
+ * variables stay as they are, so it may be asked again, until one of them is closed.
+ * Errors: EINVAL a variable is no number, or too great; EBADF one of the descriptors is not open. */
+#define BIDE_LISTEN_FDS_FIRST 3
+BIDE_API int bide_listen_fds(void);
+
+/* Tells the manager about this process, as sd_notify(3): "READY=1" when it serves, "STOPPING=1" when it begins
+ * to drain, "STATUS=..." and others, with newlines between them. Returns 1; 0 if nobody wants to know, since
+ * NOTIFY_SOCKET is not set. Errors: EINVAL NULL; EAFNOSUPPORT NOTIFY_SOCKET is neither a path nor an
+ * abstract name; EAGAIN the manager does not read; those of socket(2) and sendto(2). */
+BIDE_API int bide_notify(const char *state);
 
 BIDE_END
 

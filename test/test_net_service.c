@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * bide_listen_fds(): the sockets that who started the program has passed to it. Each test is a child of its
+ * What a service manager passes in and is told: bide_listen_fds(), bide_notify(). Each test is a child of its
  * own, in which the descriptors from 3 on are as after an exec. The examples' tests do it with a real one. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <bide/net.h>
@@ -134,8 +135,87 @@ START_TEST(nonsense_and_missing_descriptors_are_told)
 }
 END_TEST
 
+/* ---- telling ---------------------------------------------------------------------------------------------- */
+
+static int manager_at(const struct sockaddr_un *address, socklen_t length)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	WANT(bind(fd, (const void *)address, length) == 0);
+	return fd;
+}
+
+static void must_be_told(int manager)
+{
+	char text[64] = "";
+	int fds = dup(0);
+	WANT(bide_notify("READY=1\nSTATUS=well") == 1);
+	WANT(recv(manager, text, sizeof text, MSG_DONTWAIT) == 19 && strcmp(text, "READY=1\nSTATUS=well") == 0);
+	WANT(close(fds) == 0 && dup(0) == fds && close(fds) == 0); /* nothing is left open */
+}
+
+static void *tell_in_a_task(void *manager)
+{
+	must_be_told(*(int *)manager);
+	return manager;
+}
+
+static void tell(void *arg)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char directory[] = "/tmp/bide-test-XXXXXX";
+	(void)arg;
+	WANT(unsetenv("NOTIFY_SOCKET") == 0 && bide_notify("READY=1") == 0);
+	WANT(mkdtemp(directory));
+	snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", directory);
+	int manager = manager_at(&address, sizeof address);
+	WANT(setenv("NOTIFY_SOCKET", address.sun_path, 1) == 0);
+	must_be_told(manager);
+	WANT(bide_run(tell_in_a_task, &manager, NULL, NULL) == 0);
+	WANT(unlink(address.sun_path) == 0 && rmdir(directory) == 0);
+	WANT(bide_notify("READY=1") == -1 && errno == ENOENT);
+
+	char name[64];
+	socklen_t length = abstract_address("manager", &address);
+	manager = manager_at(&address, length);
+	WANT(setenv("NOTIFY_SOCKET", abstract_text("manager", name), 1) == 0);
+	must_be_told(manager);
+	int sent = 0;
+	while (bide_notify("STATUS=many") == 1)
+		WANT(sent++ < 100000);
+	WANT(errno == EAGAIN);
+	WANT(close(manager) == 0 && bide_notify("READY=1") == -1 && errno == ECONNREFUSED);
+}
+
+START_TEST(a_manager_is_told_and_never_waited_for)
+{
+	must_go_well(tell);
+}
+END_TEST
+
+static void tell_badly(void *arg)
+{
+	static const char *const bad[] = { "", "vsock:2:1234", "relative" };
+	(void)arg;
+	WANT(bide_notify(NULL) == -1 && errno == EINVAL);
+	for (int i = 0; i < 3; i++)
+		WANT(setenv("NOTIFY_SOCKET", bad[i], 1) == 0 && bide_notify("") == -1 && errno == EAFNOSUPPORT);
+	char path[200] = "/";
+	memset(path + 1, 'x', sizeof path - 2);
+	WANT(setenv("NOTIFY_SOCKET", path, 1) == 0 && bide_notify("") == -1 && errno == ENAMETOOLONG);
+	WANT(setenv("NOTIFY_SOCKET", "@nobody", 1) == 0 && bide_fault("socket:EMFILE") == 0);
+	WANT(bide_notify("") == -1 && errno == EMFILE && bide_fault("send:ENOBUFS") == 0);
+	WANT(bide_notify("") == -1 && errno == ENOBUFS && bide_fault(NULL) == 0);
+}
+
+START_TEST(a_manager_that_cannot_be_told_is_an_error)
+{
+	must_go_well(tell_badly);
+}
+END_TEST
+
 int main(void)
 {
-	return SUITE("net_passed", TEST(sockets_that_were_passed_are_counted_kept_from_children_and_served),
-	    TEST(those_of_another_process_are_left_alone), TEST(nonsense_and_missing_descriptors_are_told));
+	return SUITE("net_service", TEST(sockets_that_were_passed_are_counted_kept_from_children_and_served),
+	    TEST(those_of_another_process_are_left_alone), TEST(nonsense_and_missing_descriptors_are_told),
+	    TEST(a_manager_is_told_and_never_waited_for), TEST(a_manager_that_cannot_be_told_is_an_error));
 }
