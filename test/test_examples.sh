@@ -59,6 +59,25 @@ names_are_found() {
 	grep -qx '127.0.0.1 127.0.0.1' "$tmp/out" && grep -q '^localhost ' "$tmp/out"
 }
 
+# Programs in a row that do what they must, or not.
+each_program_that_fails_is_told() {
+	fails_with 1 '^shell_pipe: sh: exit status 3$' shell_pipe cat 'sh -c exit${IFS}3' cat &&
+		fails_with 1 '^shell_pipe: sh: signal 9$' shell_pipe 'sh -c kill${IFS}-9${IFS}$$' cat &&
+		fails_with 1 '^shell_pipe: yes: signal 13$' shell_pipe yes 'head -n 1' && [ "$(cat "$tmp/out")" = y ]
+}
+
+# An emulator learns too late that there is no such program.
+a_program_that_is_not_there_is_told() {
+	fails_with 1 '^shell_pipe: not-there: No such file' shell_pipe cat not-there cat &&
+		fails_with 1 '^shell_pipe: not-there: No such file' shell_pipe cat cat not-there &&
+		fails_with 1 '^shell_pipe: : No such file' shell_pipe ''
+}
+
+much_goes_through() {
+	fails_with 1 '^shell_pipe: File too large' shell_pipe 'seq 400000' &&
+		run shell_pipe 'seq 150000' cat cat >"$tmp/out" && seq 150000 | cmp - "$tmp/out"
+}
+
 out_of_memory() (
 	# shellcheck disable=SC3045 # every shell has it
 	ulimit -v 200000 || return 1
@@ -180,6 +199,11 @@ check heartbeat_beats_beside_the_work heart_beats_beside_the_work
 check heartbeat_refuses_a_wrong_option fails_with 2 '^usage: heartbeat' heartbeat --wrong
 check lookup_finds_names names_are_found
 check lookup_wants_a_name fails_with 2 '^usage: lookup' lookup
+check shell_pipe_joins_programs prints_as_expected shell_pipe
+check shell_pipe_tells_of_each_that_fails each_program_that_fails_is_told
+[ -n "$RUNNER" ] || check shell_pipe_tells_of_programs_that_are_not_there a_program_that_is_not_there_is_told
+check shell_pipe_carries_much much_goes_through
+check shell_pipe_refuses_too_many fails_with 2 '^shell_pipe: at most' shell_pipe a a a a a a a a a a a a a a a a a
 check sleepers_all_wake many_sleep
 check sleepers_refuses_a_wrong_count fails_with 2 '^usage: sleepers' sleepers 0
 [ -n "$RUNNER$SAN" ] || check sleepers_tells_of_missing_memory out_of_memory

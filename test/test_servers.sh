@@ -176,12 +176,44 @@ test_httpd() {
 	check httpd_ends_with_its_input stop_servers
 }
 
+# ---- multicore_echo
+
+# The kernel chooses the loop by the client's port: of 40, all at one loop, is as good as impossible.
+many_connect() {
+	set --
+	for i in 0 1 2 3 4 5 6 7 8 9; do
+		for j in "$i" "1$i" "2$i" "3$i"; do set -- "$@" use "$j" send "$j\n" expect "$j\n"; done
+	done
+	client "$@"
+}
+
+connections_of() { sed -n "s/.*loop $1 had \([0-9]*\) connections\$/\1/p" "$log"; }
+
+both_loops_served() {
+	stop_servers && cat "$log" || return 1
+	[ "$(connections_of 0)" -gt 0 ] && [ "$(connections_of 1)" -gt 0 ] &&
+		[ $(($(connections_of 0) + $(connections_of 1))) -eq 42 ]
+}
+
+test_multicore() {
+	check multicore_echo_starts start_server 256 multicore_echo 0 2 || return
+	count_descriptors
+	check a_line_comes_back client use 0 send 'one\n' expect 'one\n' half end
+	check a_client_resets client use 0 send 'one\n' expect 'one\n' reset
+	check many_are_served many_connect
+	check connections_leave_nothing no_descriptor_is_left
+	check both_loops_have_served_and_end_with_its_input both_loops_served
+	check a_wrong_number_of_loops_is_told fails_with 2 '^multicore_echo: 1 to' multicore_echo 0 0
+	check a_bad_port_is_told fails_with 1 '^multicore_echo: 127.0.0.1:99999: ' multicore_echo 99999
+}
+
 build_examples || exit 1
 check client_compiles compile_client || exit 1
 test_chat
 test_proxy
 test_files
 test_httpd
+test_multicore
 
 echo "test_servers: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

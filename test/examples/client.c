@@ -16,6 +16,8 @@
  *     reset         closes with a reset
  *     close         closes
  *     mark FILE     creates the file: what was before has happened
+ *     await FILE    waits until somebody has created the file
+ *     print         prints what comes, until the peer's end of file
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONNECTIONS 64
@@ -250,6 +253,26 @@ static void do_mark(struct connection *c, char *file)
 	need(fd >= 0 && close(fd) == 0, file);
 }
 
+static void do_await(struct connection *c, char *file)
+{
+	struct timespec pause = { 0, 10000000 };
+
+	(void)c;
+	while (access(file, F_OK) != 0)
+		nanosleep(&pause, NULL);
+}
+
+static void do_print(struct connection *c, char *unused)
+{
+	char data[4096];
+	ssize_t n;
+
+	(void)unused;
+	while ((n = recv(c->fd, data, sizeof data, 0)) > 0)
+		fwrite(data, 1, (size_t)n, stdout);
+	need(n == 0 && fflush(stdout) == 0, "recv");
+}
+
 static const struct step {
 	const char *word;
 	int words; /* itself and its argument */
@@ -259,6 +282,7 @@ static const struct step {
 	{ "stuff", 1, do_stuff }, { "drain", 1, do_drain },   { "half", 1, do_half },
 	{ "end", 1, do_end },     { "gone", 1, do_gone },     { "reset", 1, do_reset },
 	{ "close", 1, do_close }, { "mark", 2, do_mark },     { "flood", 2, do_flood },
+	{ "await", 2, do_await }, { "print", 1, do_print },
 };
 
 static const struct step *find_step(const char *word)

@@ -10,11 +10,12 @@ start=$RUNNER # what a program is started with
 passed=0 failed=0
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bide-examples.XXXXXX") || exit 1
 servers= # processes
+strays=  # processes that are not our children
 
 clean_up() {
 	exec 9>&-
 	# shellcheck disable=SC2086 # a list
-	[ -z "$servers" ] || kill $servers 2>/dev/null
+	[ -z "$servers$strays" ] || kill $servers $strays 2>/dev/null
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
@@ -105,7 +106,9 @@ stop_servers() {
 	done
 }
 
-compile_client() { $CC -std=c11 -D_GNU_SOURCE -O1 -o "$tmp/client" test/examples/client.c; }
+# compile_peer NAME: a program of test/examples.
+compile_peer() { $CC -std=c11 -D_GNU_SOURCE -O1 -o "$tmp/$1" "test/examples/$1.c"; }
+compile_client() { compile_peer client; }
 
 client() { timeout "$limit" $start "$tmp/client" "$port" "$@"; }
 
