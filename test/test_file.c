@@ -134,19 +134,19 @@ REAL_TEST(a_small_read_of_a_warm_file_makes_no_thread)
 	tear_down("d");
 }
 
-struct slow_read {
+struct slow_write {
 	int fd;
 	ssize_t result;
 	int err;
-	char buf[4];
 };
 
-/* A pipe stands for a disk that takes its time: pread() would fail at once, so it is read by a job that is a
- * file call all the same. */
-static void *reads_slowly(void *arg)
+/* More than is written without a thread, which it is where /tmp is memory. */
+static const char much[256 * 1024];
+
+static void *writes_slowly(void *arg)
 {
-	struct slow_read *slow = arg;
-	slow->result = bide_pwrite(slow->fd, slow->buf, 4, 0);
+	struct slow_write *slow = arg;
+	slow->result = bide_pwrite(slow->fd, much, sizeof(much), 0);
 	slow->err = errno;
 	return NULL;
 }
@@ -169,12 +169,12 @@ static void *main_of_close(void *arg)
 {
 	char path[128];
 	atomic_bool is_open = false;
-	struct slow_read slow = { .buf = "abc" };
+	struct slow_write slow = { 0 };
 	(void)arg;
 	slow.fd = open(path_of("e", path), O_RDWR | O_CREAT, 0600);
 	bide_task *blocker = must_spawn(offloads, &is_open);
 	must(bide_yield() == 0);
-	bide_task *writer = must_spawn(reads_slowly, &slow);
+	bide_task *writer = must_spawn(writes_slowly, &slow);
 	must(bide_yield() == 0 && bide_yield() == 0);
 	must(bide_close(slow.fd) == 0);
 	int next = open("/dev/null", O_RDONLY);
@@ -182,7 +182,7 @@ static void *main_of_close(void *arg)
 	atomic_store(&is_open, true);
 	must_end_well(blocker);
 	must_end_well(writer);
-	must(slow.result == 4);
+	must(slow.result == (ssize_t)sizeof(much));
 	must(fcntl(slow.fd, F_GETFD) < 0 && errno == EBADF); /* now it is closed */
 	must(close(next) == 0);
 	must(open(path, O_RDONLY) == slow.fd);
