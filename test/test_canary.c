@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -207,16 +208,19 @@ END_TEST
 
 #define STOPPED_FOR 300 /* ms */
 
-static pid_t stop_me_soon(void)
+/* Again and again, until *is_over. */
+static pid_t stop_me(atomic_bool *is_over)
 {
 	pid_t parent = getpid(), child = fork();
 	must(child >= 0);
 	if (child > 0)
 		return child;
-	usleep(50000);
-	kill(parent, SIGSTOP);
-	usleep(STOPPED_FOR * 1000);
-	kill(parent, SIGCONT);
+	while (!atomic_load(is_over)) {
+		usleep(50000);
+		kill(parent, SIGSTOP);
+		usleep(STOPPED_FOR * 1000);
+		kill(parent, SIGCONT);
+	}
 	_exit(0);
 }
 
@@ -239,9 +243,14 @@ static void *busy_until_stopped(void *arg)
 START_TEST(a_process_that_was_stopped_blames_nobody)
 {
 	bide_config config = watched(0, 100 * BIDE_MSEC, 100 * BIDE_MSEC);
-	pid_t stopper = stop_me_soon();
+	atomic_bool *is_over = mmap(NULL, sizeof *is_over, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(is_over != MAP_FAILED);
+	pid_t stopper = stop_me(is_over);
 	must_run(&config, busy_until_stopped, NULL);
-	must(waitpid(stopper, NULL, 0) == stopper);
+	atomic_store(is_over, true);
+	while (waitpid(stopper, NULL, 0) != stopper)
+		continue;
+	munmap(is_over, sizeof *is_over);
 	expect_slow(0, NULL, 0);
 	ck_assert_int_eq(atomic_load(&stalls), 0);
 }

@@ -65,19 +65,19 @@ static void worker_end(void)
 	must(pthread_join(worker.thread, NULL) == 0);
 }
 
-static bool stands_in(const struct frozen *frozen, const char *function)
+static bool stands_in(const struct dump_frames *frames, const char *function)
 {
 	char place[PLACE_SIZE];
-	for (int i = 0; i < frozen->count; i++)
-		if (strncmp(place_of(frozen->frames[i], place), function, strlen(function)) == 0)
+	for (int i = 0; i < frames->count; i++)
+		if (strncmp(place_of(frames->pcs[i], place), function, strlen(function)) == 0)
 			return true;
 	return false;
 }
 
 /* It answers, however long that takes on a busy machine. */
-static void hold(struct frozen *frozen)
+static void hold(struct dump_frames *frames)
 {
-	while (!freeze_hold((pid_t)atomic_load(&worker.thread_id), frozen))
+	while (!freeze_hold((pid_t)atomic_load(&worker.thread_id), frames))
 		sched_yield();
 }
 
@@ -89,18 +89,18 @@ static void must_begin(void)
 
 START_TEST(a_held_thread_stands_still_and_tells_where)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	int seen = 0;
 	must_begin();
 	worker_start(look_at_the_clock, false);
 	for (int i = 0; i < 50; i++) {
-		hold(&frozen);
+		hold(&frames);
 		unsigned count = atomic_load(&worker.count);
 		for (int turns = 0; turns < 100; turns++)
 			sched_yield();
 		must(atomic_load(&worker.count) == count);
-		must(frozen.count > 0);
-		seen += stands_in(&frozen, "work ");
+		must(frames.count > 0);
+		seen += stands_in(&frames, "work ");
 		freeze_release();
 		while (atomic_load(&worker.count) == count)
 			sched_yield();
@@ -120,12 +120,12 @@ static void use_the_heap(void)
 /* Whatever lock it owns meanwhile. */
 START_TEST(a_thread_that_is_inside_malloc_can_be_held)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	must_begin();
 	worker_start(use_the_heap, false);
 	for (int i = 0; i < suite_scaled_down(500, 50); i++) {
-		hold(&frozen);
-		must(frozen.count > 0);
+		hold(&frames);
+		must(frames.count > 0);
 		freeze_release();
 	}
 	worker_end();
@@ -135,14 +135,14 @@ END_TEST
 
 START_TEST(two_that_look_take_turns)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	must_begin();
 	must_begin();
 	worker_start(look_at_the_clock, false);
-	hold(&frozen);
+	hold(&frames);
 	freeze_release();
 	freeze_end();
-	hold(&frozen); /* the other is still there */
+	hold(&frames); /* the other is still there */
 	freeze_release();
 	worker_end();
 	freeze_end();
@@ -152,10 +152,10 @@ END_TEST
 /* And its signal does not come when nobody handles it any more, which would end the process. */
 START_TEST(a_thread_that_blocks_the_signal_is_given_up)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	must_begin();
 	worker_start(look_at_the_clock, true);
-	must(!freeze_hold((pid_t)atomic_load(&worker.thread_id), &frozen));
+	must(!freeze_hold((pid_t)atomic_load(&worker.thread_id), &frames));
 	worker_end();
 	freeze_end();
 }
@@ -163,11 +163,11 @@ END_TEST
 
 START_TEST(a_thread_that_has_ended_is_given_up)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	must_begin();
 	worker_start(look_at_the_clock, false);
 	worker_end();
-	must(!freeze_hold((pid_t)atomic_load(&worker.thread_id), &frozen));
+	must(!freeze_hold((pid_t)atomic_load(&worker.thread_id), &frames));
 	freeze_end();
 }
 END_TEST
@@ -215,13 +215,13 @@ END_TEST
 /* Its host takes the signal while we have it. */
 START_TEST(a_handler_that_was_put_over_ours_stays_and_nobody_is_held)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	int number;
 	must_begin();
 	must(handled_signals(&number) == 1);
 	signal(number, host_handler);
 	worker_start(look_at_the_clock, false);
-	must(!freeze_hold((pid_t)atomic_load(&worker.thread_id), &frozen));
+	must(!freeze_hold((pid_t)atomic_load(&worker.thread_id), &frames));
 	worker_end();
 	freeze_end();
 	must(signal(number, SIG_DFL) == host_handler);
@@ -246,11 +246,11 @@ END_TEST
 
 START_TEST(where_no_handler_can_be_had_nobody_is_held)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	must(bide_fault("sigaction:EINVAL") == 0);
 	must(!freeze_begin());
 	must(bide_fault(NULL) == 0);
-	must(!freeze_hold((pid_t)syscall(SYS_gettid), &frozen));
+	must(!freeze_hold((pid_t)syscall(SYS_gettid), &frames));
 }
 END_TEST
 

@@ -28,6 +28,15 @@ enum {
  * Returns 0. Errors: EINVAL out is NULL, or unknown flags; EPERM outside a loop's thread; those of writing. */
 BIDE_API int bide_dump(FILE *out, unsigned flags);
 
+/* The same of a loop of any thread, to a descriptor, behind a line that says which thread it is. The loop is asked,
+ * and tells between two of its tasks. If it does not answer within 100 ms, a task is stuck: then its thread is
+ * held for as long as it takes to read the tree, where it stands, and the line says so (bide/loop.h, "Slow slices").
+ * The caller waits meanwhile, but no loop waits for whoever reads fd. With BIDE_DEBUG this is what SIGQUIT does, where
+ * its action was the default: it tells of every loop of the process, to stderr, and the process goes on.
+ * Returns 0. Errors: EINVAL loop is NULL, fd is negative, or unknown flags; ESHUTDOWN the loop has ended; ETIMEDOUT
+ * it does not answer and its thread cannot be held; ENOMEM, EMFILE, ENFILE; those of writing. [T] */
+BIDE_API int bide_dump_loop(bide_loop *loop, int fd, unsigned flags);
+
 /* ---- figures --------------------------------------------------------------------------------------- */
 
 /* How stacks of this process are guarded. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "await/deadlock.h"
@@ -28,10 +29,13 @@
 
 /* ---- reports ----------------------------------------------------------------------------------- */
 
-/* No stdio: an unbuffered stream needs 10 KiB of stack, and this may run on a task's. */
-static void write_to_stderr(const char *text)
+/* No stdio: an unbuffered stream needs 10 KiB of stack, and this may run on a task's. In one call, so that two
+ * threads' lines do not mix. */
+static void write_to_stderr(char *text)
 {
-	ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+	static char before[] = "bide: ", behind[] = "\n";
+	struct iovec pieces[] = { { before, sizeof before - 1 }, { text, strlen(text) }, { behind, sizeof behind - 1 } };
+	ssize_t ignored = writev(STDERR_FILENO, pieces, 3);
 	(void)ignored;
 }
 
@@ -50,13 +54,10 @@ void run_tell(struct run *run, int kind, char *text, size_t size)
 	int saved = errno;
 	if (run->config.flags & BIDE_RANDOM_ORDER)
 		add_seed(text, size, run->config.seed);
-	if (run->config.report) {
+	if (run->config.report)
 		run->config.report(kind, text, run->config.report_ctx);
-	} else {
-		write_to_stderr("bide: ");
+	else
 		write_to_stderr(text);
-		write_to_stderr("\n");
-	}
 	errno = saved;
 }
 

@@ -60,6 +60,12 @@ static inline int system_open(const char *path, int flags)
 	return SYSTEM_CALL(FAULT_OPEN, open(path, flags));
 }
 
+/* A file in memory. */
+static inline int system_memfd(void)
+{
+	return SYSTEM_CALL(FAULT_OPEN, memfd_create("bide", MFD_CLOEXEC));
+}
+
 static inline int system_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
 	return SYSTEM_CALL(FAULT_SIGACTION, sigaction(number, action, old));

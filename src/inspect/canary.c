@@ -82,7 +82,7 @@ static void sample(struct watch *watch, bide_time now)
 static void begins(struct loop *loop)
 {
 	struct watch *watch = run_of(loop)->watch;
-	loop_calls(loop, 0);
+	atomic_store_explicit(&loop->callback, 0, memory_order_relaxed);
 	if (loop->entered)
 		note_task(&watch->task, await_task_of(loop->entered));
 	else
@@ -128,8 +128,10 @@ static void judge(struct watch *watch, uint64_t slice, bide_time now, bide_time 
 	bide_time used = smaller(clock_of_thread() - watch->cpu_at_sample, wall);
 	bide_time blocked = smaller(blocked_in(watch, slice, now), wall - used);
 	watch->sampled_at = 0;
-	if (used + blocked >= watch->slow)
-		report(watch, slice, wall, used, blocked);
+	if (used + blocked < watch->slow)
+		return;
+	board_add(watch->run->loop.board, BOARD_slow_slices, 1);
+	report(watch, slice, wall, used, blocked);
 }
 
 static void ends(struct loop *loop)
@@ -144,7 +146,7 @@ static void ends(struct loop *loop)
 	atomic_store_explicit(&watch->slice, slice + 1, memory_order_release);
 }
 
-void canary_begin(struct watch *watch)
+void canary_begin(const struct watch *watch)
 {
 	static const struct slice_hooks hooks = { begins, ends };
 	modules_note();

@@ -7,7 +7,7 @@
 #include "inspect/watch.h"
 
 /* From now on the run's slices are counted, and timed. */
-void canary_begin(struct watch *watch);
+void canary_begin(const struct watch *watch);
 
 /* Adds who runs, and where it comes from. False if the slice has ended meanwhile: then it may be another. [T] */
 bool canary_add_who(const struct watch *watch, uint64_t slice, struct text *text);

@@ -25,7 +25,7 @@ struct cell {
 	atomic_uint state;
 	atomic_uint releases; /* how many there were: each ends one hold */
 	atomic_int thread_id;
-	struct frozen frozen;
+	struct dump_frames frames;
 };
 
 static struct cell cell;
@@ -41,8 +41,8 @@ static struct sigaction before;
  * then the handler's own way is told, and where that was called. */
 static int look_where(const ucontext_t *context, uintptr_t *pcs)
 {
-	int count = frames_interrupted(context, pcs, FROZEN_FRAMES);
-	return count > 0 ? count : frames_here(pcs, FROZEN_FRAMES);
+	int count = frames_interrupted(context, pcs, DUMP_FRAMES);
+	return count > 0 ? count : frames_here(pcs, DUMP_FRAMES);
 }
 
 static void be_held(const ucontext_t *context)
@@ -51,7 +51,7 @@ static void be_held(const ucontext_t *context)
 	if (atomic_load(&cell.thread_id) != (int)syscall(SYS_gettid) ||
 	    !atomic_compare_exchange_strong(&cell.state, &wanted, FREEZE_TAKEN))
 		return;
-	cell.frozen.count = look_where(context, cell.frozen.frames);
+	cell.frames.count = look_where(context, cell.frames.pcs);
 	unsigned releases = atomic_load(&cell.releases);
 	atomic_store(&cell.state, FREEZE_HELD);
 	futex_wake(&cell.state);
@@ -105,13 +105,13 @@ static bool await_held(void)
 	return true;
 }
 
-bool freeze_hold(pid_t thread_id, struct frozen *frozen)
+bool freeze_hold(pid_t thread_id, struct dump_frames *frames)
 {
 	lock_take(LOCK_FREEZE);
 	atomic_store(&cell.thread_id, (int)thread_id);
 	atomic_store(&cell.state, FREEZE_WANTED);
 	if (send_to(thread_id) && await_held()) {
-		*frozen = cell.frozen;
+		*frames = cell.frames;
 		fault_spares_thread = true;
 		return true;
 	}
@@ -127,6 +127,11 @@ void freeze_release(void)
 	atomic_fetch_add(&cell.releases, 1);
 	futex_wake(&cell.releases);
 	lock_release(LOCK_FREEZE);
+}
+
+bool freeze_holds(pid_t thread_id)
+{
+	return atomic_load(&cell.state) != FREEZE_NONE && atomic_load(&cell.thread_id) == (int)thread_id;
 }
 
 /* ---- the signal ------------------------------------------------------------------------------------ */

@@ -20,16 +20,9 @@
 #define INSPECT_FREEZE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#define FROZEN_FRAMES 32
-
-/* Where a held thread stands. */
-struct frozen {
-	int count;
-	uintptr_t frames[FROZEN_FRAMES]; /* addresses of instructions, the innermost first */
-};
+#include "inspect/dump.h"
 
 /* Threads may be held from now on. False if there is no signal for it. Counted. */
 bool freeze_begin(void);
@@ -38,10 +31,13 @@ void freeze_end(void);
 /* In a process that has just been forked: nobody is held, and the signal acts as it did before. */
 void freeze_forget(void);
 
-/* Holds the thread, which has an alternate signal stack, until freeze_release(), and copies where it stands.
- * False if it did not answer. */
-bool freeze_hold(pid_t thread_id, struct frozen *frozen);
+/* Holds the thread, which has an alternate signal stack, until freeze_release(), and copies where it stands. Until
+ * then no injected fault strikes the caller. False if it did not answer. */
+bool freeze_hold(pid_t thread_id, struct dump_frames *frames);
 void freeze_release(void);
+
+/* Whether it is held now: it sleeps, but not by its own will. */
+bool freeze_holds(pid_t thread_id);
 
 /* By a thread that will not be held any more, where a freeze_hold() of it has failed: a signal that it blocks
  * must not come when nobody handles it. */

@@ -104,11 +104,11 @@ static bool prepare(struct watch *watch)
 	return true;
 }
 
-bool watch_hold(struct watch *watch, struct frozen *frozen)
+bool watch_hold(struct watch *watch, struct dump_frames *frames)
 {
 	if (!prepare(watch))
 		return false;
-	bool is_held = freeze_hold(watch->thread_id, frozen);
+	bool is_held = freeze_hold(watch->thread_id, frames);
 	if (!is_held)
 		atomic_store(&watch->was_lost, true);
 	return is_held;
@@ -121,7 +121,6 @@ void watches_forget(void)
 		struct watch *watch = container_of(link, struct watch, link);
 		watch->claims = 0;
 		watch->may_be_held = watch->was_lost = false;
-		watch->slow = watch->stall = BIDE_NEVER;
 		watch->run->loop.slices = NULL;
 	}
 }

@@ -71,7 +71,7 @@ void watch_give_back(struct watch *watch);
 
 /* Holds the thread of a claimed one, until freeze_release(). False if that may not be (BIDE_NO_SIGNALS), or it does
  * not answer. */
-bool watch_hold(struct watch *watch, struct frozen *frozen);
+bool watch_hold(struct watch *watch, struct dump_frames *frames);
 
 /* In a process that has just been forked: the runs are its parent's. */
 void watches_forget(void);

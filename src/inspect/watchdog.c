@@ -21,13 +21,15 @@
 #include "base/place.h"
 #include "base/system.h"
 #include "inspect/canary.h"
+#include "inspect/dump_loop.h"
+#include "inspect/quit.h"
 
 #define SPARE 64 /* for what is added to a report */
 
 atomic_uint watchdog_state;
 
 /* Under LOCK_WATCHDOG. */
-static unsigned timed_runs;
+static unsigned runs;
 static bool is_there;
 static pthread_t thread;
 static atomic_uint ended; /* threads that were told to end: the one that runs knows its number */
@@ -75,7 +77,7 @@ static void add_own_time(struct watch *watch, bide_time now, bide_time period)
 	bide_time cpu = cpu_of(watch), used = smaller(cpu - watch->seen_cpu, now - atomic_load(&watch->began));
 	watch->seen_cpu = cpu;
 	watch->used += used;
-	if (used >= period || !is_blocked(watch->thread_id))
+	if (used >= period || freeze_holds(watch->thread_id) || !is_blocked(watch->thread_id))
 		return;
 	watch->blocked += period - used;
 	atomic_store(&watch->blocked_for, watch->blocked);
@@ -86,15 +88,15 @@ static void add_own_time(struct watch *watch, bide_time now, bide_time period)
 /* Where the thread stands, if it is still in the slice. */
 static void add_frames(struct watch *watch, struct text *text)
 {
-	struct frozen frozen;
+	struct dump_frames frames;
 	char place[PLACE_SIZE];
-	if (!watch_hold(watch, &frozen))
+	if (!watch_hold(watch, &frames))
 		return;
 	bool is_over = atomic_load(&watch->slice) != watch->seen_slice;
 	freeze_release();
-	for (int i = 0; i < frozen.count && !is_over; i++) {
+	for (int i = 0; i < frames.count && !is_over; i++) {
 		text_add(text, "\n    ");
-		text_add(text, place_of(frozen.frames[i], place));
+		text_add(text, place_of(frames.pcs[i], place));
 	}
 }
 
@@ -110,6 +112,8 @@ static void report(struct watch *watch)
 		return; /* it is just over */
 	add_frames(watch, &text);
 	run_tell(watch->run, BIDE_REPORT_STALL, room, sizeof room);
+	if (watch->run->config.flags & BIDE_DEBUG && !watch->run->config.report)
+		bide_dump_loop(watch->handle, STDERR_FILENO, BIDE_DUMP_BACKTRACES);
 }
 
 /* Whether a slice goes on, or has since the latest look. */
@@ -152,7 +156,13 @@ static bool any_moved(void)
 	bool any = false;
 	for (struct watch *watch = watch_claim_next(NULL); watch; watch = watch_claim_next(watch))
 		any |= atomic_load(&watch->slice) != watch->seen_slice;
-	return any;
+	return any || quit_has_come();
+}
+
+static void answer_quit(void)
+{
+	quit_take();
+	dump_all_loops();
 }
 
 /* Unless somebody has begun something. */
@@ -169,6 +179,8 @@ static void *watch_all(void *arg)
 {
 	unsigned number = (unsigned)(uintptr_t)arg;
 	while (atomic_load(&ended) == number) {
+		if (quit_has_come())
+			answer_quit();
 		if (!look_at_all())
 			fall_asleep();
 		else
@@ -190,11 +202,10 @@ static bool start(void)
 	return err == 0;
 }
 
-void watchdog_begin(struct watch *watch)
+void watchdog_begin(void)
 {
-	canary_begin(watch);
 	lock_take(LOCK_WATCHDOG);
-	timed_runs++;
+	runs++;
 	if (!is_there)
 		is_there = start();
 	lock_release(LOCK_WATCHDOG);
@@ -203,7 +214,7 @@ void watchdog_begin(struct watch *watch)
 void watchdog_end(void)
 {
 	lock_take(LOCK_WATCHDOG);
-	bool is_last = --timed_runs == 0 && is_there;
+	bool is_last = --runs == 0 && is_there;
 	pthread_t last = thread;
 	if (is_last) {
 		is_there = false;
@@ -218,7 +229,7 @@ void watchdog_end(void)
 
 void watchdog_forget(void)
 {
-	timed_runs = 0;
+	runs = 0;
 	is_there = false;
 	atomic_fetch_add(&ended, 1);
 	atomic_store(&watchdog_state, WATCHDOG_AWAKE);

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Layer inspect: the watchdog, one thread for all timed runs of the process. While a slice goes on it looks at it
+ * Layer inspect: the watchdog, one thread for all runs of the process that are timed or in debug mode. While a slice goes on it looks at it
  * again and again: tells of one that is stuck, and notes for the canary how long one was blocked. Between
- * looks in which no loop did anything it sleeps until one begins a slice. */
+ * looks in which no loop did anything it sleeps until one begins a slice. It also answers SIGQUIT. */
 #ifndef INSPECT_WATCHDOG_H
 #define INSPECT_WATCHDOG_H
 
 #include "base/check.h"
 #include "base/futex.h"
 
-struct watch;
-
-/* Of the calling thread's timed run. Where no thread can be had, nobody watches. */
-void watchdog_begin(struct watch *watch);
+/* A run is to be watched. Where no thread can be had, nobody watches. */
+void watchdog_begin(void);
 /* With the last of them the thread ends. */
 void watchdog_end(void);
 
