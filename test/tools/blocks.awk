@@ -6,7 +6,8 @@
 #
 # In Markdown a block begins with ```c and is a whole program, with its main() and what it includes; other C is marked ```c fragment. A program may have a name,
 # ```c echo.c. A block ```text that follows it shows what it prints; there `$ ./echo WORD...` runs it, and what
-# other commands print is not looked at. It becomes NAME.run.
+# other commands print is not looked at. It becomes NAME.run. In ```text like, which makes NAME.like, numbers, and places
+# in the library, may be others.
 # In manual pages each .EX is C, unless the line before it is .\" not c; and a program is run if lines before it tell
 # what it prints: .\" prints: 1 2 3
 #
@@ -56,7 +57,7 @@ function end(    file, kind) {
 		name = default_name()
 	file = into "/" name ".c"
 	if (kind == "program")
-		printf "#line %d \"%s\"\n%s", first, FILENAME, text >file
+		printf "%s", text >file
 	else
 		write_fragment(file)
 	close(file)
@@ -87,6 +88,8 @@ FILENAME ~ /\.md$/ && /^```/ {
 		inside = "sh"
 	} else {
 		inside = $1 == "```text" && program != "" ? "text" : "other"
+		if (inside == "text" && $2 == "like")
+			printf "" >(into "/" program ".like")
 	}
 	next
 }
