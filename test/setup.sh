@@ -6,7 +6,7 @@
 needed='g++ make binutils check pkg-config'
 tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck spin libboost-context-dev
 	libhttp-parser-dev curl netcat-openbsd wrk libuv1-dev libev-dev cmake groff-base mandoc'
-cross='qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
+cross='qemu-user gdb-multiarch gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
 
 have_dpkg() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 

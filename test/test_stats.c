@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "parked.h"
 #include "prometheus.h"
 #include "runs.h"
@@ -125,6 +126,31 @@ REAL_TEST(jobs_and_posts_are_counted)
 	settle();
 	must(stats().posts == before.posts + 2);
 }
+
+static void *burn_twice(void *arg)
+{
+	uint64_t *slow = arg;
+	for (int i = 0; i < 2; i++) {
+		bide_time end = clock_of_thread() + 20 * BIDE_MSEC;
+		while (clock_of_thread() < end)
+			continue;
+		must(bide_yield() == 0);
+	}
+	*slow = stats().slow_slices;
+	return NULL;
+}
+
+START_TEST(slices_that_are_reported_as_slow_are_counted)
+{
+	uint64_t slow = 0;
+	struct reports reports = { .count = { 0 } };
+	bide_config config = config_with(BIDE_NO_SIGNALS, &reports);
+	config.slow_slice = 10 * BIDE_MSEC;
+	ck_assert_int_eq(bide_run(burn_twice, &slow, &config, NULL), 0);
+	ck_assert_uint_eq(slow, 2);
+	ck_assert_int_eq(reports.count[BIDE_REPORT_SLOW], 2);
+}
+END_TEST
 
 /* ---- loop lag -------------------------------------------------------------------------------------- */
 
@@ -531,6 +557,7 @@ int main(void)
 {
 	return SUITE("stats", TEST(tasks_are_counted_by_state), TEST(timers_are_counted_when_they_are_armed_fire_and_go),
 	    TEST(waits_for_descriptors_and_their_events_are_counted), TEST(jobs_and_posts_are_counted),
+	    TEST(slices_that_are_reported_as_slow_are_counted),
 	    TABLE(a_duration_is_counted_up_to_a_power_of_two, durations),
 	    TEST(what_a_slow_slice_delays_is_lag_to_the_nanosecond),
 	    TEST(what_is_found_due_before_a_sleep_was_late_as_well),

@@ -96,7 +96,7 @@ typedef struct bide_stats {
 	uint64_t descriptor_waits; /* now: tasks that wait for a descriptor */
 	uint64_t jobs;             /* given to other threads, by bide_offload() or for files and names */
 	uint64_t jobs_pending;     /* now: of these, not back */
-	uint64_t slow_slices;      /* longer than a task should run at a stretch */
+	uint64_t slow_slices;      /* that took bide_config.slow_slice and more, where it is on (bide/loop.h) */
 
 	/* Of CLOCK_MONOTONIC: the loop's latest look, or the end of its latest sleep. 0: it is asleep. Read from
 	 * another thread, an old moment means a task that does not give control back. */

@@ -53,7 +53,7 @@ static const struct family families[] = {
 	GAUGE("descriptor_waits", descriptor_waits, "Tasks that wait for a descriptor."),
 	COUNTER("jobs", jobs, "Jobs given to other threads."),
 	GAUGE("jobs_pending", jobs_pending, "Jobs of other threads that are not back."),
-	COUNTER("slow_slices", slow_slices, "Slices longer than a task should run at a stretch."),
+	COUNTER("slow_slices", slow_slices, "Slices that took longer than is allowed, where that is watched."),
 	{ "bide_stacks", "gauge", "Stacks: in use, kept with their pages, and kept as address space only.", "state",
 	    { { "in_use", FIELD(stacks_in_use) }, { "warm", FIELD(stacks_warm) }, { "cold", FIELD(stacks_cold) } } },
 	GAUGE("stack_bytes", stack_bytes, "Address space of stacks, guards included."),

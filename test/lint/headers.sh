@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every header compiles alone and twice in one file: the public ones in each language of their users,
-# strictly; the internal ones as the library is compiled.
+# strictly; the internal ones as the library is compiled. Scenario J7.
 bad=0
 
 alone() { # HEADER COMPILER...

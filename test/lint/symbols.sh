@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What leaves the libraries: the names that the headers declare, all of them and no others. And what
 # must not: an executable stack, text relocations, a claim of shadow stacks, which are not switched.
+# Scenario J7.
 bad=0
 liba=$O/libbide.a
 libso=$O/libbide.so.0
