@@ -87,11 +87,16 @@ static void *wait_for_the_others(void *arg)
 	return NULL;
 }
 
+static atomic_int begun;
+
 static void *fail_if_first(void *arg)
 {
+	atomic_fetch_add(&begun, 1);
 	if (bide_loop_number() != *(int *)arg)
 		return wait_for_the_others(arg);
-	pass(BIDE_MSEC);
+	while (atomic_load(&begun) < LOOPS)
+		pass(BIDE_MSEC);
+	must(bide_fault("malloc:ENOMEM") == 0); /* to cancel takes no memory */
 	return bide_fail(EPROTO);
 }
 
@@ -99,7 +104,9 @@ START_TEST(one_that_fails_ends_all)
 {
 	bide_result out[LOOPS];
 	int failing = _i;
+	atomic_store(&begun, 0);
 	ck_fails(bide_run_many(LOOPS, fail_if_first, &failing, NULL, out), EPROTO);
+	must(bide_fault(NULL) == 0);
 	for (int i = 0; i < LOOPS; i++)
 		must(out[i].err == (i == failing ? EPROTO : ECANCELED));
 }

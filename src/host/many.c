@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <bide/post.h>
 #include <bide/task.h>
 
 #include "await/record.h"
 #include "base/fail.h"
 #include "base/system.h"
+#include "sched/inbox.h"
 
 struct many {
 	pthread_mutex_t lock;  /* over what follows */
@@ -28,27 +28,29 @@ struct member {
 	struct many *many;
 	pthread_t thread;
 	bide_loop *loop;       /* while it runs; under the lock */
+	struct inbox_post cancel; /* sent once at most */
 	bide_result result;
 };
 
 static __thread int number;
 
-static void cancel_main(void *arg)
+static void cancel_main(struct inbox_post *post)
 {
 	struct run *run = run_of(loop_current);
+	(void)post;
 	if (run->main && run->main->task.state != TASK_DONE)
-		cancel_request(run->main, arg);
+		cancel_request(run->main, "another loop failed");
 }
 
-/* Under the lock. A loop that has ended meanwhile says ESHUTDOWN; one that could not be told for want of
- * memory goes on, and is waited for. */
+/* Under the lock. A loop that has ended meanwhile says ESHUTDOWN. */
 static void end_others(struct many *many)
 {
-	static char reason[] = "another loop failed";
 	many->is_ending = true;
-	for (unsigned i = 0; i < many->count; i++)
-		if (many->members[i].loop)
-			bide_post(many->members[i].loop, cancel_main, reason);
+	for (struct member *member = many->members; member < many->members + many->count; member++) {
+		member->cancel.run = cancel_main;
+		if (member->loop)
+			inbox_post(member->loop, &member->cancel);
+	}
 }
 
 static void fail(struct many *many, int err)
