@@ -164,8 +164,8 @@ static void end_by_signal(void *arg)
 {
 	bide_result out[LOOPS];
 	int status = bide_run_many(LOOPS, wait_for_a_signal_to_end, arg, NULL, out);
-	for (int i = 0; i < LOOPS; i++)
-		if (!out[i].value || strcmp(out[i].value, "canceled") != 0)
+	for (int i = 0; i < LOOPS; i++) /* one that had not begun does not begin */
+		if (out[i].err != ECANCELED && !out[i].value)
 			_exit(3);
 	_exit(status == 0 ? 0 : 2);
 }
@@ -178,10 +178,45 @@ START_TEST(a_signal_to_end_ends_all)
 }
 END_TEST
 
+#define MANY_LOOPS 16 /* the first begins long before the last */
+
+static atomic_flag is_sent;
+
+static void *send_a_signal_at_once(void *arg)
+{
+	if (!atomic_flag_test_and_set(&is_sent))
+		must(kill(getpid(), SIGTERM) == 0);
+	(void)arg;
+	return is_canceled_in_time() ? "canceled" : NULL; /* a failure would end the others */
+}
+
+static void end_by_early_signals(void *arg)
+{
+	bide_result out[MANY_LOOPS];
+	(void)arg;
+	for (int round = suite_scaled_down(30, 5); round > 0; round--) {
+		atomic_flag_clear(&is_sent);
+		bide_run_many(MANY_LOOPS, send_a_signal_at_once, NULL, NULL, out);
+		for (int i = 0; i < MANY_LOOPS; i++)
+			if (out[i].err != ECANCELED && !out[i].value)
+				_exit(3);
+	}
+}
+
+/* Also those that had not begun when it came. */
+START_TEST(a_signal_to_end_that_comes_while_loops_begin_ends_all)
+{
+	struct death death = death_of(end_by_early_signals, NULL);
+	ck_assert_msg(death.signal == 0 && death.exit_status == 0, "signal %d, exit status %d: %s", death.signal,
+	    death.exit_status, death.text);
+}
+END_TEST
+
 int main(void)
 {
 	return SUITE("many", TEST(each_loop_has_a_number_and_an_outcome), TEST(none_named_is_one_for_each_processor),
 	    TEST(bad_input_is_refused), LOOP(one_that_fails_ends_all, 0, 2),
 	    LOOP(without_a_thread_for_each_all_are_canceled, 1, LOOPS),
-	    TEST(one_that_just_returns_leaves_the_others_alone), TEST(a_signal_to_end_ends_all));
+	    TEST(one_that_just_returns_leaves_the_others_alone), TEST(a_signal_to_end_ends_all),
+	    TEST(a_signal_to_end_that_comes_while_loops_begin_ends_all));
 }

@@ -15,7 +15,8 @@ BIDE_BEGIN
  * when all have ended. count 0: as many as there are processors for this process.
  * A loop whose main fails, or whose run fails, ends all: the other mains are canceled, with the reason
  * "another loop failed". One whose main just returns leaves the others alone; SIGINT and SIGTERM cancel
- * all (bide/loop.h).
+ * all (bide/loop.h), and a loop that had not begun then does not begin: its outcome is ECANCELED, which is no
+ * failure.
  * out (may be NULL) receives `count` outcomes, as bide_run() has them, if count > 0.
  * Returns 0 if all ended well. Errors: that of the first failure, a main's or a run's; EINVAL main_fn or
  * config is not as bide_run() wants it; EBUSY this thread is inside bide_run(); ENOMEM, EAGAIN a loop or its

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <bide/task.h>
 
@@ -11,6 +12,7 @@
 #include "base/fail.h"
 #include "base/system.h"
 #include "sched/inbox.h"
+#include "sched/signals.h"
 
 struct many {
 	pthread_mutex_t lock;  /* over what follows */
@@ -22,6 +24,7 @@ struct many {
 	bide_fn *main_fn;      /* the rest is set before the threads are there */
 	void *arg;
 	const bide_config *config;
+	unsigned stops;        /* signals to end there had been before */
 };
 
 struct member {
@@ -29,6 +32,7 @@ struct member {
 	pthread_t thread;
 	bide_loop *loop;       /* while it runs; under the lock */
 	struct inbox_post cancel; /* sent once at most */
+	bool is_late;          /* all were to end before it had begun */
 	bide_result result;
 };
 
@@ -63,15 +67,21 @@ static void fail(struct many *many, int err)
 	pthread_mutex_unlock(&many->lock);
 }
 
-/* False if all are to end already. */
+static unsigned stops(void)
+{
+	return signals_stops(SIGINT) + signals_stops(SIGTERM);
+}
+
+/* False if all are to end already: after a failure, or a signal that this loop may have come too late for. */
 static bool join_in(struct member *member)
 {
 	struct many *many = member->many;
 	pthread_mutex_lock(&many->lock);
-	bool may_run = !many->is_ending;
+	bool hears_signals = !many->config || !(many->config->flags & BIDE_NO_SIGNALS);
+	member->is_late = many->is_ending || (hears_signals && stops() != many->stops);
 	member->loop = bide_loop_self();
 	pthread_mutex_unlock(&many->lock);
-	return may_run;
+	return !member->is_late;
 }
 
 static void leave(struct member *member)
@@ -95,7 +105,7 @@ static void *run_member(void *arg)
 	int err = bide_run(member_main, member, many->config, &member->result) < 0 ? errno : member->result.err;
 	leave(member);
 	number = 0;
-	if (err)
+	if (err && !member->is_late)
 		fail(many, err);
 	return NULL;
 }
@@ -128,7 +138,8 @@ int bide_run_many(unsigned count, bide_fn *main_fn, void *arg, const bide_config
 		return fail_with(EINVAL);
 	if (loop_current)
 		return fail_with(EBUSY);
-	struct many many = { .count = count ? count : processors(), .main_fn = main_fn, .arg = arg, .config = config };
+	struct many many = { .count = count ? count : processors(), .main_fn = main_fn, .arg = arg, .config = config,
+		.stops = stops() };
 	many.members = memory_alloc(&memory_default, many.count * sizeof *many.members);
 	if (!many.members)
 		return -1;

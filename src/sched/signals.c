@@ -3,6 +3,7 @@
 #include "sched/signals.h"
 
 #include <sched.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/locks.h"
@@ -17,6 +18,7 @@
 struct disposition {
 	unsigned watches;        /* under the lock: how many have it */
 	struct sigaction before; /* the host's; set before our handler is */
+	atomic_uint stops;       /* see signals_stops() */
 	atomic_flag info_is_used;
 	siginfo_t info;
 };
@@ -76,8 +78,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	int saved = errno;
 	signal_mask bit = signal_bit(number);
 	note_info(&dispositions[number], info);
-	if (!raise_all(bit, false) && raise_all(bit, true))
-		sigaction(number, &dispositions[number].before, NULL);
+	if (!raise_all(bit, false)) {
+		atomic_fetch_add(&dispositions[number].stops, 1); /* first: who opens a watch looks at it then */
+		if (raise_all(bit, true))
+			sigaction(number, &dispositions[number].before, NULL);
+	}
 	call_host(number, info, context);
 	errno = saved;
 }
@@ -94,12 +99,23 @@ static bool is_ours(const struct sigaction *action)
 	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == on_signal;
 }
 
-/* What a signal's disposition is now becomes what it was before, unless it is ours already. */
+#define RESTORER 0x04000000 /* SA_RESTORER, which the C library may have added */
+
+static bool is_same(const struct sigaction *a, const struct sigaction *b)
+{
+	return a->sa_handler == b->sa_handler && ((a->sa_flags ^ b->sa_flags) & ~RESTORER) == 0 &&
+	    memcmp(&a->sa_mask, &b->sa_mask, SIGNALS / 8) == 0;
+}
+
+/* What a signal's disposition is now becomes what it was before. That is not written anew where it is so already,
+ * since a signal made somebody stop: a handler on another thread may be reading it still. */
 static int take_over(int number, const struct sigaction *now)
 {
 	struct sigaction ours = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+	struct disposition *disposition = &dispositions[number];
 	sigfillset(&ours.sa_mask);
-	dispositions[number].before = *now;
+	if (!is_same(now, &disposition->before))
+		disposition->before = *now;
 	return system_sigaction(number, &ours, NULL);
 }
 
@@ -245,6 +261,11 @@ void signals_forget(void)
 		atomic_store(&watch->is_posted, false);
 		atomic_store(&watch->loop, NULL);
 	}
+}
+
+unsigned signals_stops(int number)
+{
+	return atomic_load(&dispositions[number].stops);
 }
 
 int signals_take(struct signal_watch *watch)

@@ -53,6 +53,10 @@ void signals_unwatch(struct loop *loop, struct signal_watch *watch);
 /* In a process that has just been forked: the parent's loops hear nothing of its signals. */
 void signals_forget(void);
 
+/* How often the signal has come, so far, to the watches of what makes a program end. Whoever looks after it has
+ * opened one has either been told of a signal or sees it counted. */
+unsigned signals_stops(int number);
+
 /* Lowers one flag: the least signal that was raised; 0: none was. */
 int signals_take(struct signal_watch *watch);
 
