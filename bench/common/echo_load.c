@@ -30,6 +30,7 @@
 struct connection {
 	int fd;
 	uint32_t requests;   /* made so far */
+	uint32_t last;       /* no request follows this one in this run; 0: not said */
 	const char *message; /* being sent and echoed; NULL: nothing is */
 	int sent;
 	int received;
@@ -138,7 +139,7 @@ static void end_request(struct load *load, struct connection *connection)
 		bench_row_add(load->latency, (double)(bench_now(BENCH_WALL) - connection->since) / 1e3);
 	if (load->plan.churn)
 		close_connection(connection);
-	if (!load->stopping)
+	if (!load->stopping && connection->requests != connection->last)
 		begin_request(load, connection);
 }
 
@@ -235,11 +236,14 @@ uint64_t load_run(struct load *load, int64_t duration, bench_row *latency)
 	load->stopping = false;
 	load->answers = 0;
 	load->latency = latency;
-	for (int i = 0; i < load->plan.active && !load->broken; i++)
-		begin_request(load, &load->connections[i]);
+	for (int i = 0; i < load->plan.active && !load->broken; i++) {
+		struct connection *connection = &load->connections[i];
+		connection->last = load->plan.each ? connection->requests + (uint32_t)load->plan.each : 0;
+		begin_request(load, connection);
+	}
 	while (load->busy > 0 && !load->broken) {
 		wait_and_serve(load);
-		load->stopping |= bench_now(BENCH_WALL) >= until;
+		load->stopping |= !load->plan.each && bench_now(BENCH_WALL) >= until;
 	}
 	if (load->broken)
 		bench_fail("the server closed a connection, or did not answer for %d ms", PATIENCE_MS);

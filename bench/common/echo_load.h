@@ -11,6 +11,7 @@ typedef struct load_plan {
 	int connections; /* opened at first; each makes one request then */
 	int active;      /* of them: those that go on, each with one request at a time */
 	int size;        /* bytes of a request, at most LOAD_LARGEST */
+	int each;        /* so many requests of each in a run, however long that takes; 0: for its duration */
 	bool churn;      /* each request on a new connection; `connections` is how many at once */
 } load_plan;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Part of bide's benchmarks: a server's process, from its start to its end, seen from outside. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -39,7 +40,9 @@ static _Noreturn void be_server(const echo_server *server, int listener, pid_t p
  * connections can be made at once. */
 echo_process echo_start(const echo_server *server)
 {
-	int listener = bide_listen("tcp", "127.0.0.1:0", 0);
+	bide_listen_opts opts = BIDE_LISTEN_OPTS_INIT;
+	opts.flags = server->shares_port ? BIDE_LISTEN_REUSEPORT : 0;
+	int listener = bide_listen_with("tcp", "127.0.0.1:0", &opts);
 	if (listener < 0)
 		bench_fail("bide_listen: %s", strerror(errno));
 	echo_process process = { .port = port_of(listener) };
@@ -94,6 +97,37 @@ int64_t echo_cpu_when_idle(const echo_process *process)
 		used = cpu_so_far(process);
 	} while (used != before || !is_asleep(process->pid));
 	return used;
+}
+
+static int64_t time_on_cpu(pid_t pid, const char *thread)
+{
+	char path[300];
+	long long used = -1;
+	snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)pid, thread);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%lld", &used) != 1)
+		used = -1;
+	fclose(file);
+	return used;
+}
+
+int echo_threads_cpu(const echo_process *process, int64_t ns[], int most)
+{
+	char path[64];
+	int count = 0;
+	snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
+	DIR *threads = opendir(path);
+	if (!threads)
+		return 0;
+	for (struct dirent *entry; count < most && (entry = readdir(threads));) {
+		int64_t used = entry->d_name[0] == '.' ? -1 : time_on_cpu(process->pid, entry->d_name);
+		if (used >= 0)
+			ns[count++] = used;
+	}
+	closedir(threads);
+	return count;
 }
 
 /* The number after `key` in a file of the process's; 0 if it is not there. */

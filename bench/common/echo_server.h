@@ -17,6 +17,7 @@ typedef struct echo_server {
 	const char *name;
 	void (*serve)(int listener); /* returns only when it cannot go on, with errno set */
 	bool limited;                /* may be unable to hold ten thousand connections */
+	bool shares_port;            /* its listener lets others listen at its port */
 	const char *(*missing)(void); /* why it cannot be run here; NULL, or returns NULL: it can */
 } echo_server;
 
@@ -29,6 +30,10 @@ extern const echo_server echo_threads;  /* a thread a connection, a buffer on ea
 #define ECHO_MESSAGE 64
 extern const echo_server echo_stream;   /* a buffered stream a connection, never flushed by hand */
 extern const echo_server echo_flushed;  /* the same, flushed after each message */
+
+/* One loop on the first CPU; a second one, with a listener of its own, on the second. Those that compute do so for
+ * some 100 us before each answer. */
+extern const echo_server echo_one_loop, echo_two_loops, echo_computing_one, echo_computing_two;
 
 /* Of other libraries and languages (bench/peers). */
 extern const echo_server echo_libuv, echo_libev, echo_go, echo_asyncio;
@@ -46,6 +51,9 @@ void echo_stop(const echo_process *process);
 /* ns it has used so far, all its threads, once it has nothing more to do: the last answers may be
  * there before the server has closed their connections and gone to sleep. */
 int64_t echo_cpu_when_idle(const echo_process *process);
+
+/* The same of each of its threads, in the order in which they were made, up to `most`. How many; 0: not told. */
+int echo_threads_cpu(const echo_process *process, int64_t ns[], int most);
 
 double echo_memory(const echo_process *process); /* KiB: resident pages and page tables */
 
