@@ -15,54 +15,18 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "await/tower.h"
+#include "await/coro.h"
 #include "base/fail.h"
 #include "base/locks.h"
 
 #define CLOSE_ROUNDS_MAX 1000
-
-struct bide_coro {
-	struct strand strand;   /* its own, while SUSPENDED */
-	struct strand resumer;  /* who resumed it, while EXECUTING */
-	void *transfer;         /* the value on its way: in at a resume, out at a yield */
-	struct bide_coro *below; /* the coroutine its resumer runs in, NULL if none */
-	struct bide_coro **top; /* the chain it is in: a task's, or the thread's; NULL before the start;
-	                           &nobody after the owner's end */
-	int state;
-	bool is_closing;
-	bool has_exited;        /* its body called bide_exit() */
-	bide_fn *body;
-	void *arg;
-	struct stack stack;
-	struct link all;        /* in shared_pool.coros */
-	struct link owned;      /* in its owner's list, from the first resume to the end */
-	const void *thread;     /* as its &thread_coro: that owns it, or, before that, made it. Changed under
-	                           the pool's lock: from then on no walk of another thread looks at it */
-	uint64_t run_serial;    /* in which it was made; 0: in none */
-	const void *site;       /* the return address of bide_coro_new() */
-};
 
 const struct coro_layout coro_layout = { offsetof(struct bide_coro, below),
 	offsetof(struct bide_coro, resumer.context) };
 
 static struct bide_coro *nobody;
 static __thread struct list thread_coros;
-static __thread struct bide_coro *thread_coro __attribute__((tls_model("initial-exec")));
-
-/* Coroutines of a thread without a loop, and those that outlive one, have stacks of a pool of their
- * own. */
-struct thread_pool {
-	struct stack_pool stacks;
-	struct list coros;
-};
-
-static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
-static struct thread_pool shared_pool;
-
-static void init_pool(void)
-{
-	stack_pool_init(&shared_pool.stacks, &memory_default, NULL);
-}
+__thread struct bide_coro *thread_coro __attribute__((tls_model("initial-exec")));
 
 /* The place where the innermost running coroutine of the caller's flow of control is noted. */
 static inline struct bide_coro **chain(void)
@@ -181,14 +145,14 @@ _Noreturn void coro_exit(struct bide_coro *coro, void *value)
 /* A stack of the shared pool, and where to begin on it; NULL with errno. */
 static char *take_stack(struct bide_coro *coro, size_t size)
 {
-	struct stack_pool *stacks = &shared_pool.stacks;
+	struct stack_pool *stacks = &coro_pool.stacks;
 	char *top = NULL;
-	pthread_once(&pool_once, init_pool);
+	coro_pool_begin();
 	lock_take(LOCK_COROS);
 	if (stack_reserve(stacks, size ? size : STACK_SIZE_DEFAULT, &coro->stack) == 0) {
 		stack_get(stacks, &coro->stack);
 		top = stack_top(stacks, &coro->stack);
-		list_push_tail(&shared_pool.coros, &coro->all);
+		list_push_tail(&coro_pool.coros, &coro->all);
 	}
 	enum stack_trouble trouble = stacks->trouble;
 	stacks->trouble = STACK_TROUBLE_NONE;
@@ -228,7 +192,7 @@ static void coro_free(struct bide_coro *coro)
 	strand_forget(&coro->resumer);
 	lock_take(LOCK_COROS);
 	link_remove(&coro->all);
-	stack_put(&shared_pool.stacks, &coro->stack);
+	stack_put(&coro_pool.stacks, &coro->stack);
 	lock_release(LOCK_COROS);
 	memory_free(&memory_default, coro, sizeof *coro);
 }
@@ -342,79 +306,4 @@ int bide_coro_close(bide_coro *coro)
 	}
 	coro_free(coro);
 	return 0;
-}
-
-/* ---- towers -------------------------------------------------------------------------------------- */
-
-void tower_each(struct bide_coro *innermost, const struct stack *base, struct leave_point left,
-    tower_visitor *visit, void *arg)
-{
-	for (struct bide_coro *coro = innermost; coro; coro = coro->below) {
-		visit(&coro->stack, left, coro, arg);
-		left = left_at(&coro->resumer);
-	}
-	visit(base, left, NULL, arg);
-}
-
-void tower_of_task(const struct await_task *task, tower_visitor *visit, void *arg)
-{
-	bool runs = task->task.loop->running == &task->task;
-	struct leave_point left = runs ? (struct leave_point){ NULL, NULL, NULL } : left_at(&task->task.strand);
-	tower_each(task->is_entered ? task->coro : NULL, &task->task.stack, left, visit, arg);
-}
-
-struct bide_coro *tower_of_thread(void)
-{
-	return thread_coro;
-}
-
-void coros_each_idle(tower_visitor *visit, void *arg)
-{
-	lock_take(LOCK_COROS);
-	list_each(link, &shared_pool.coros) {
-		struct bide_coro *coro = container_of(link, struct bide_coro, all);
-		if (coro->thread != &thread_coro)
-			continue;
-		if (coro->state == BIDE_CORO_CREATED || coro->state == BIDE_CORO_SUSPENDED)
-			visit(&coro->stack, left_at(&coro->strand), coro, arg);
-	}
-	lock_release(LOCK_COROS);
-}
-
-size_t coros_left_by(const struct run *run, const void **sites, size_t max)
-{
-	size_t count = 0;
-	pthread_once(&pool_once, init_pool);
-	lock_take(LOCK_COROS);
-	list_each(link, &shared_pool.coros) {
-		const struct bide_coro *coro = container_of(link, struct bide_coro, all);
-		if (coro->run_serial == run->serial && count++ < max)
-			sites[count - 1] = coro->site;
-	}
-	lock_release(LOCK_COROS);
-	return count;
-}
-
-static void trim_one(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
-{
-	(void)arg;
-	if (coro->state == BIDE_CORO_SUSPENDED)
-		stack_trim(&shared_pool.stacks, stack, left.sp);
-}
-
-void coros_trim(void)
-{
-	pthread_once(&pool_once, init_pool);
-	coros_each_idle(trim_one, NULL);
-	lock_take(LOCK_COROS);
-	stack_pool_trim(&shared_pool.stacks);
-	lock_release(LOCK_COROS);
-}
-
-void coros_figures(struct stack_figures *figures)
-{
-	pthread_once(&pool_once, init_pool);
-	lock_take(LOCK_COROS);
-	stack_pool_figures(&shared_pool.stacks, figures);
-	lock_release(LOCK_COROS);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "await/record.h"
+#include "base/place.h"
 #include "base/text.h"
 
 _Static_assert((int)BIDE_TASK_CREATED == (int)TASK_CREATED && (int)BIDE_TASK_READY == (int)TASK_READY &&
@@ -40,11 +41,11 @@ struct await_task *handle_resolve(const bide_task *handle)
 
 void report_unread(struct await_task *task)
 {
-	char label[TASK_LABEL_SIZE];
+	char label[TASK_LABEL_SIZE], place[PLACE_SIZE];
 	if (task_outcome(task)->err != ECANCELED && !task->is_outcome_read)
 		run_report(run_of(task->task.loop), BIDE_REPORT_FAILURE,
-		    "task %s failed with errno %d (%s) and nobody read its outcome", task_label(task, label),
-		    task_outcome(task)->err, strerror(task_outcome(task)->err));
+		    "task %s failed with errno %d (%s) and nobody read its outcome; spawned at %s", task_label(task, label),
+		    task_outcome(task)->err, strerror(task_outcome(task)->err), place_of_call(task->spawn_site, place));
 }
 
 /* All but what tells a stale handle from a good one, and what never changes. */
