@@ -37,6 +37,14 @@ philosophers_starve() {
 	[ "$(wc -l <"$tmp/out")" -eq 5 ]
 }
 
+# The addresses are different each time.
+everybody_is_found() {
+	run where --backtraces >"$tmp/out" || return 1
+	cat "$tmp/out"
+	grep -q '^    task 4 "rotator" suspended, waits for mutex 0x[0-9a-f]*, held by task 3 "flusher", ' "$tmp/out" &&
+		grep -q '^        at serve_connection (where' "$tmp/out" && [ "$(grep -c '^ *task ' "$tmp/out")" -eq 6 ]
+}
+
 many_sleep() {
 	run sleepers 500 >"$tmp/out" || return 1
 	cat "$tmp/out"
@@ -204,6 +212,7 @@ check shell_pipe_tells_of_each_that_fails each_program_that_fails_is_told
 [ -n "$RUNNER" ] || check shell_pipe_tells_of_programs_that_are_not_there a_program_that_is_not_there_is_told
 check shell_pipe_carries_much much_goes_through
 check shell_pipe_refuses_too_many fails_with 2 '^shell_pipe: at most' shell_pipe a a a a a a a a a a a a a a a a a
+check the_dump_finds_everybody everybody_is_found
 check sleepers_all_wake many_sleep
 check sleepers_refuses_a_wrong_count fails_with 2 '^usage: sleepers' sleepers 0
 [ -n "$RUNNER$SAN" ] || check sleepers_tells_of_missing_memory out_of_memory

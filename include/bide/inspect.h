@@ -24,7 +24,7 @@ enum {
  * itself and how long it has lasted, the nearest deadline, whether it is canceled, its age, how much of its stack it
  * stands on (with BIDE_PAINT_STACKS also the most it ever used) and where it was spawned, as "function (file.c:12)".
  * Of a group with more than 100 children, and of more than 100 tasks without a group, the rest is told in one line, how
- * many wait for what, unless BIDE_DUMP_ALL is given. Ages are good to 20 ms. It needs no memory, but for out's.
+ * many wait for what, unless BIDE_DUMP_ALL is given. Ages are good to a tenth of a second. It needs no memory, but for out's.
  * Returns 0. Errors: EINVAL out is NULL, or unknown flags; EPERM outside a loop's thread; those of writing. */
 BIDE_API int bide_dump(FILE *out, unsigned flags);
 

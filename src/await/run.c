@@ -277,14 +277,13 @@ static void destroy_run(struct run *run)
 }
 
 /* Runs main and what it leaves. 0, or the errno of bide_run(). */
-static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *out)
+static int run_main(struct run *run, bide_fn *main_fn, void *arg, void *site, bide_result *out)
 {
 	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
 	attr.name = "main";
-	bide_task *main_task = bide_spawn_with(main_fn, arg, &attr);
-	if (!main_task)
+	run->main = task_spawn(main_fn, arg, &attr, site);
+	if (!run->main)
 		return errno;
-	run->main = handle_resolve(main_task);
 	task_hold(run->main); /* whatever main does with its own handle */
 	while (!run->is_main_done) {
 		loop_run(&run->loop);
@@ -304,7 +303,7 @@ static int run_main(struct run *run, bide_fn *main_fn, void *arg, bide_result *o
 }
 
 /* 0, or the errno of bide_run(); *out is the outcome of main, as far as it got. */
-static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out)
+static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, void *site, bide_result *out)
 {
 	struct run run = { 0 };
 	if (!main_fn || (config && check_config(config) < 0))
@@ -318,7 +317,7 @@ static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, bid
 		return errno;
 	inspector.run_begins(&run);
 	loop_current = &run.loop;
-	int err = run_main(&run, main_fn, arg, out);
+	int err = run_main(&run, main_fn, arg, site, out);
 	inspector.run_ends(&run);
 	if (loop_current)
 		destroy_run(&run);
@@ -329,11 +328,11 @@ static int run_whole(bide_fn *main_fn, void *arg, const bide_config *config, bid
 
 #define NOT_ENDED (-1) /* in a result's err */
 
-int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out)
+__attribute__((noinline)) int bide_run(bide_fn *main_fn, void *arg, const bide_config *config, bide_result *out)
 {
 	bide_result result = { NULL, NOT_ENDED };
 	int saved = errno;
-	int err = run_whole(main_fn, arg, config, &result);
+	int err = run_whole(main_fn, arg, config, __builtin_return_address(0), &result);
 	if (result.err == NOT_ENDED)
 		result.err = err;
 	if (out)

@@ -20,6 +20,12 @@ static void say_time(struct dump *dump, const char *before, bide_time ns, int pl
 	writer_add(dump->out, after);
 }
 
+/* Rounded to tenths: what was noted is not better than 17 ms. */
+static void say_age(struct dump *dump, const char *before, uint32_t since, const char *after)
+{
+	say_time(dump, before, coarse_since(dump->loop, since) + 50 * BIDE_MSEC, 1, after);
+}
+
 void dump_deadline(struct dump *dump, bide_time deadline)
 {
 	if (deadline != BIDE_NEVER)
@@ -36,7 +42,7 @@ static void say_wait(struct dump *dump, const struct await_task *task)
 	writer_add(dump->out, wait_describe(task, object));
 	if (timer_is_armed(timer) && timer->node.key != BIDE_NEVER)
 		say_time(dump, ", until ", timer->node.key - loop_now(dump->loop), 6, " s from now");
-	say_time(dump, ", for ", coarse_since(dump->loop, task->task.wait.since), 2, " s now");
+	say_age(dump, ", for ", task->task.wait.since, " s so far");
 }
 
 static void say_cancel(struct dump *dump, const struct await_task *task)
@@ -140,7 +146,7 @@ void dump_task(struct dump *dump, struct await_task *task, unsigned depth)
 		say_wait(dump, task);
 	dump_deadline(dump, scope_deadline(task));
 	say_cancel(dump, task);
-	say_time(dump, ", age ", coarse_since(dump->loop, task_born(task)), 2, " s");
+	say_age(dump, ", age ", task_born(task), " s");
 	say_stack(dump, task);
 	writer_add(dump->out, ", spawned at ");
 	writer_add(dump->out, place_of((uintptr_t)task->spawn_site - 1, place));
