@@ -50,7 +50,7 @@ replay() { # NAME
 }
 
 # Without what differs from run to run and from build to build.
-blurred() { sed 's/0x[0-9a-f]*/N/g; s/[0-9][0-9.]*/N/g; s/[a-z_]* (run\.c:N)/.../' "$1"; }
+blurred() { sed 's/0x[0-9a-f]*/N/g; s/[0-9][0-9.]*/N/g; s/[a-z_]* (run\.c:N)/.../; s/spawned at [a-z_]* (/spawned at (/' "$1"; }
 
 prints_what_the_text_says() { # NAME
 	replay "$1" >"$tmp/out"
