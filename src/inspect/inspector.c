@@ -29,7 +29,7 @@ static void watching_begins(const struct watch *watch)
 static void watching_ends(struct run *run)
 {
 	const struct watch *watch = run->watch;
-	bool is_ours = link_is_linked(&watch->link), watched = is_watched(watch), quits = answers_quit(watch);
+	bool is_ours = watch_is_listed(watch), watched = is_watched(watch), quits = answers_quit(watch);
 	run->loop.slices = NULL;
 	watch_end(run);
 	if (is_ours && quits)

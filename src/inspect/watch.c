@@ -39,6 +39,15 @@ void watch_begin(struct run *run)
 	lock_release(LOCK_WATCHES);
 }
 
+/* Others change the link, too, when its neighbours come and go. */
+bool watch_is_listed(const struct watch *watch)
+{
+	lock_take(LOCK_WATCHES);
+	bool is_listed = link_is_linked(&watch->link);
+	lock_release(LOCK_WATCHES);
+	return is_listed;
+}
+
 /* False if it is claimed. */
 static bool unlist(struct watch *watch)
 {

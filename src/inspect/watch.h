@@ -60,6 +60,8 @@ extern struct list watch_list;
 
 /* Makes the run's. Without memory it has none. */
 void watch_begin(struct run *run);
+/* Not any more in a forked process. */
+bool watch_is_listed(const struct watch *watch);
 /* Waits until it is claimed by nobody. */
 void watch_end(struct run *run);
 
