@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -46,6 +47,44 @@ START_TEST(a_shared_object_is_told_by_what_it_has)
 	char place[PLACE_SIZE];
 	place_of((uintptr_t)dlsym(RTLD_DEFAULT, "insque"), place);
 	ck_assert_msg(strncmp(place, "insque", 6) == 0 && strstr(place, " ("), "%s", place);
+}
+END_TEST
+
+#define THREADS 4
+#define ADDRESSES 60
+
+struct asker {
+	pthread_t thread;
+	uintptr_t first;
+	char places[ADDRESSES][PLACE_SIZE];
+};
+
+static void *ask(void *arg)
+{
+	struct asker *asker = arg;
+	for (int i = 0; i < ADDRESSES; i++)
+		place_of(asker->first + (uintptr_t)i, asker->places[i]);
+	return NULL;
+}
+
+/* The first to ask opens the file, and whoever finds a place remembers it for all. */
+START_TEST(threads_may_ask_at_once)
+{
+	static struct asker askers[THREADS];
+	int line;
+	uintptr_t site = call_site(&line);
+	for (int i = 0; i < THREADS; i++) {
+		askers[i].first = site - ADDRESSES;
+		must(pthread_create(&askers[i].thread, NULL, ask, &askers[i]) == 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(askers[i].thread, NULL);
+	for (int i = 0; i < ADDRESSES; i++) {
+		must(strstr(askers[0].places[i], " (test_place.c:"));
+		for (int j = 1; j < THREADS; j++)
+			must_msg(strcmp(askers[j].places[i], askers[0].places[i]) == 0, "%s is not %s", askers[j].places[i],
+			    askers[0].places[i]);
+	}
 }
 END_TEST
 
@@ -223,6 +262,6 @@ int main(void)
 	modules_note();
 	return SUITE("place", TEST(without_the_file_the_offset_is_told_and_later_the_place),
 	    TEST(a_call_is_told_by_function_file_and_line), TEST(a_shared_object_is_told_by_what_it_has),
-	    TEST(what_is_no_code_is_told_as_a_number), TEST(broken_files_are_survived),
+	    TEST(what_is_no_code_is_told_as_a_number), TEST(threads_may_ask_at_once), TEST(broken_files_are_survived),
 	    TEST(shortened_files_are_survived));
 }
