@@ -107,6 +107,7 @@ linked = $(shell echo 'int main(void) { return 0; }' | $(CC) -include $(1).h -x 
 
 BENCH    := $(call program,%.c,%,$(sort $(wildcard bench/*.c)))
 HARNESS  := $(call obj,bench/common/*.c bench/peers/*.c)
+BENCH_TOOLS := $(O)/bench/report $(O)/bench/compare
 EXAMPLES := $(call program,docs/%.c,%,$(sort $(wildcard docs/examples/*.c)))
 # httpd needs one of the libraries that parse HTTP.
 ifneq ($(filter examples check bench bench-build,$(MAKECMDGOALS)),)
@@ -194,6 +195,11 @@ $(O)/bench/harness.a: $(HARNESS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# What reads the results, and knows nothing of bide.
+$(BENCH_TOOLS): $(O)/bench/%: $(O)/bench/tools/%.o $(call obj,$(filter-out %/report.c %/compare.c,$(wildcard bench/tools/*.c)))
+	$(call say,LINK)
+	$(Q)$(CC) -o $@ $^ $(LINK) -lm
+
 $(BENCH): %: %.o $(O)/bench/harness.a $(LIBA)
 	$(call say,LINK)
 	$(Q)$(if $(BOOST),$(CXX),$(CC)) -o $@ $^ $(LINK) -Wl,--as-needed $(BOOST:yes=-lboost_context) $(PEERS) -lm
@@ -234,9 +240,10 @@ valgrind: | $(filter setup,$(MAKECMDGOALS))
 lint: all
 	@$(ENV) FLAGS='$(CWARN) $(BASE) $(INTERNAL)' sh test/lint/all.sh
 
-bench-build: $(BENCH) $(filter %/httpd,$(EXAMPLES))
+bench-tools: $(BENCH_TOOLS)
+bench-build: $(BENCH) $(BENCH_TOOLS) $(filter %/httpd,$(EXAMPLES))
 bench: bench-build
-	@$(ENV) JOBS=1 TEST_TIMEOUT=3600 ARGS='$(BENCH_ARGS)' sh test/tools/run.sh $(BENCH)
+	@$(ENV) JOBS=1 TEST_TIMEOUT=3600 ARGS='$(BENCH_ARGS)' sh bench/tools/run.sh $(BENCH)
 
 docs:
 	@sh docs/html/build.sh $(O)/html
@@ -260,6 +267,6 @@ clean:
 FORCE:
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all have-check check valgrind lint bench-build bench docs examples demo setup help clean FORCE
+.PHONY: all have-check check valgrind lint bench-tools bench-build bench docs examples demo setup help clean FORCE
 -include $(patsubst %.o,%.d,$(OBJ) $(SUPPORT) $(HARNESS) $(DEMO)) $(EXAMPLES:$(O)/%=$(O)/docs/%.d) \
          $(patsubst %,%.d,$(TEST_C) $(TEST_CXX) $(BENCH))

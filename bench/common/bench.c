@@ -9,7 +9,7 @@
 #include "internal.h"
 
 struct bench_options bench_options;
-const char *bench_name;
+const char *bench_name, *bench_about;
 
 static struct own_option {
 	const char *name;
@@ -28,8 +28,9 @@ static _Noreturn void print_help(const char *about)
 	       "  --quick           at most 5 seconds: fewer rounds, shorter samples\n"
 	       "  --json            one JSON object a line: bench, case, unit, median, min, p99, and\n"
 	       "                    vs, ratio, ratio_min, ratio_max where a case is compared\n"
+	       "  --record DIR      keep everything, samples and all, in DIR/%s.json\n"
 	       "  --case SUBSTRING  only cases whose name contains it, and those compared with\n",
-	       bench_name, about, bench_name);
+	       bench_name, about, bench_name, bench_name);
 	for (int i = 0; i < own_option_count; i++)
 		printf("  --%s NUMBER%*s%s\n", own_options[i].name, (int)(9 - strlen(own_options[i].name)), "",
 		       own_options[i].about);
@@ -65,6 +66,8 @@ static void read_arguments(int argc, char **argv, const char *about)
 			bench_options.json = true;
 		} else if (strcmp(argv[i], "--help") == 0) {
 			print_help(about);
+		} else if (strcmp(argv[i], "--record") == 0 && i + 1 < argc) {
+			bench_options.record = argv[++i];
 		} else if (strcmp(argv[i], "--case") == 0 && i + 1 < argc) {
 			bench_options.filter = argv[++i];
 		} else if (read_own_option(argv[i], argv[i + 1])) {
@@ -105,6 +108,7 @@ static void find_cpus(void)
 void bench_begin(int argc, char **argv, const char *name, const char *about)
 {
 	bench_name = name;
+	bench_about = about;
 	begun = bench_now(BENCH_WALL);
 	read_arguments(argc, argv, about);
 	refuse_unoptimised();
@@ -123,6 +127,8 @@ int bench_end(void)
 {
 	if (!bench_options.json)
 		bench_print_bars();
+	if (bench_options.record)
+		bench_record(bench_options.record);
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 

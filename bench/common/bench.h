@@ -32,6 +32,7 @@ extern "C" {
 extern struct bench_options {
 	bool quick;         /* at most 5 s in all: fewer rounds, shorter samples */
 	bool json;          /* one object a line and nothing else on stdout */
+	const char *record; /* a directory: everything measured is kept there, in PROGRAM.json; NULL: nowhere */
 	const char *filter; /* run only cases whose name contains it; NULL: all */
 	int rounds;
 	int samples;        /* of a case in a round */
@@ -82,7 +83,7 @@ typedef struct bench_row bench_row;
 bench_row *bench_row_new(const char *name, const char *unit, bench_clock clock, bench_row *vs);
 void bench_row_add(bench_row *row, double value); /* a sample of the current round */
 void bench_row_end_round(bench_row *row);
-void bench_row_print(const bench_row *row);
+void bench_row_print(bench_row *row); /* when it is complete */
 void bench_discard(bool on); /* for a warm-up: samples and rounds do not count while it is on */
 void bench_table_head(const char *title); /* before the first row of a table */
 

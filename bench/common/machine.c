@@ -24,54 +24,69 @@
 #endif
 
 /* The first line of a small file, or `otherwise`. */
-static const char *line_of(const char *path, char *line, int size, const char *otherwise)
+static void line_of(const char *path, char *line, int size, const char *otherwise)
 {
 	FILE *file = fopen(path, "re");
-	char *got = file ? fgets(line, size, file) : NULL;
+	if (!file || !fgets(line, size, file))
+		snprintf(line, (size_t)size, "%s", otherwise);
 	if (file)
 		fclose(file);
-	if (!got)
-		return otherwise;
 	line[strcspn(line, "\n")] = 0;
-	return line;
 }
 
-static const char *cpu_model(char *line, int size, const char *otherwise)
+static void cpu_model(char *model, size_t size)
 {
+	char line[160];
 	FILE *file = fopen("/proc/cpuinfo", "re");
-	if (!file)
-		return otherwise;
-	const char *model = otherwise;
-	while (model == otherwise && fgets(line, size, file)) {
+	snprintf(model, size, "unknown");
+	while (file && fgets(line, sizeof line, file)) {
 		char *colon = strchr(line, ':');
-		if (colon && strncmp(line, "model name", 10) == 0)
-			model = colon + 2;
+		if (!colon || strncmp(line, "model name", 10) != 0)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		snprintf(model, size, "%s", colon + 2);
+		break;
 	}
-	fclose(file);
-	line[strcspn(line, "\n")] = 0;
-	return model;
+	if (file)
+		fclose(file);
+}
+
+static struct machine {
+	char model[128], clock[64], governor[64], load[64];
+	struct utsname system;
+} machine;
+
+/* As it is now: the load changes. */
+static void look_at_machine(void)
+{
+	uname(&machine.system);
+	cpu_model(machine.model, sizeof machine.model);
+	line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", machine.clock,
+		sizeof machine.clock, "unknown");
+	line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", machine.governor, sizeof machine.governor,
+		"not told");
+	line_of("/proc/loadavg", machine.load, sizeof machine.load, "unknown");
+	machine.load[strcspn(machine.load, " ")] = 0;
 }
 
 void bench_print_machine(void)
 {
-	char model[128], source[64], governor[64], load[64];
-	struct utsname system;
-	uname(&system);
-	line_of("/proc/loadavg", load, sizeof load, "unknown");
-	load[strcspn(load, " ")] = 0;
-
-	printf("  machine  %s, %s, %d CPUs\n", cpu_model(model, sizeof model, "unknown"), system.machine,
-	       bench_options.cpus);
-	printf("  kernel   %s %s\n", system.sysname, system.release);
+	look_at_machine();
+	printf("  machine  %s, %s, %d CPUs\n", machine.model, machine.system.machine, bench_options.cpus);
+	printf("  kernel   %s %s\n", machine.system.sysname, machine.system.release);
 	printf("  build    %s; flags %s\n", COMPILER, BENCH_CFLAGS);
 	if (SANITIZED)
 		printf("           WITH A SANITIZER: the numbers say nothing about the library\n");
-	printf("  clock    %s; governor %s; load %s\n",
-	       line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-		       sizeof source, "unknown"),
-	       line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
-		       sizeof governor, "not told"),
-	       load);
+	printf("  clock    %s; governor %s; load %s\n", machine.clock, machine.governor, machine.load);
 	printf("  run      %d rounds in turn; pinned to CPU %d%s\n", bench_options.rounds,
 	       bench_options.cpu[0], sched_getcpu() == bench_options.cpu[0] ? "" : " (IN VAIN)");
+}
+
+void bench_record_machine(FILE *out)
+{
+	look_at_machine();
+	fprintf(out, "\"machine\":{\"model\":\"%s\",\"processor\":\"%s\",\"cpus\":%d,\"kernel\":\"%s %s\",\"compiler\":\"%s\","
+		"\"flags\":\"%s%s\",\"clock\":\"%s\",\"governor\":\"%s\",\"load_after\":\"%s\"}", machine.model,
+		machine.system.machine, bench_options.cpus, machine.system.sysname, machine.system.release, COMPILER,
+		BENCH_CFLAGS, SANITIZED ? " WITH A SANITIZER" : "", machine.clock, machine.governor, machine.load);
 }

@@ -6,16 +6,14 @@
 
 #include "internal.h"
 
-#define MAX_ROWS 256
-
-static bench_row rows[MAX_ROWS];
+static bench_row rows[BENCH_MAX_ROWS];
 static int row_count;
 static bool discarding;
 
 bench_row *bench_row_new(const char *name, const char *unit, bench_clock clock, bench_row *vs)
 {
-	if (row_count == MAX_ROWS)
-		bench_fail("more than %d rows", MAX_ROWS);
+	if (row_count == BENCH_MAX_ROWS)
+		bench_fail("more than %d rows", BENCH_MAX_ROWS);
 	bench_row *row = &rows[row_count++];
 	snprintf(row->name, sizeof row->name, "%s", name);
 	row->unit = unit;
