@@ -116,10 +116,11 @@ endif
 EXAMPLES := $(if $(HTTP_PARSER),$(EXAMPLES),$(filter-out %/httpd,$(EXAMPLES)))
 DEMO     := $(call obj,demo/*.c)
 
-# Boost.Context is measured against where it can be linked.
+# Boost.Context and Boost.Fiber are measured against where they can be linked.
+boost = $(shell echo 'int main() {}' | $(CXX) -include boost/$(1) -x c++ - $(2) -o /dev/null 2>/dev/null && echo '$(2)')
 ifneq ($(findstring bench,$(MAKECMDGOALS)),)
-BOOST := $(shell echo 'int main() {}' | $(CXX) -include boost/context/detail/fcontext.hpp \
-           -x c++ - -lboost_context -o /dev/null 2>/dev/null && echo yes)
+BOOST := $(call boost,context/detail/fcontext.hpp,-lboost_context)
+FIBER := $(if $(BOOST),$(call boost,fiber/all.hpp,-lboost_fiber -lboost_context))
 HARNESS += $(if $(BOOST),$(call obj,bench/peers/*.cpp))
 PEERS   := $(call linked,uv) $(call linked,ev)
 endif
@@ -141,7 +142,7 @@ $(O)/flags: Makefile | $(first)
 
 $(O)/src/%.o $(O)/arch/%.o: USE = $(INTERNAL)
 $(O)/test/%.o:  USE = $(INTERNAL) -Itest -Itest/support $(call libcheck,--cflags)
-$(O)/bench/%.o: USE = -Ibench -Ibench/common $(if $(BOOST),-DHAVE_BOOST_CONTEXT) \
+$(O)/bench/%.o: USE = -iquote bench -iquote bench/common $(if $(BOOST),-DHAVE_BOOST_CONTEXT) $(if $(FIBER),-DHAVE_BOOST_FIBER) \
                        $(if $(filter -luv,$(PEERS)),-DHAVE_UV) $(if $(filter -lev,$(PEERS)),-DHAVE_EV) \
                        -DBENCH_CFLAGS='"$(CFLAGS)"'
 $(O)/demo/%.o:  USE = -Idemo
@@ -202,7 +203,7 @@ $(BENCH_TOOLS): $(O)/bench/%: $(O)/bench/tools/%.o $(call obj,$(filter-out %/rep
 
 $(BENCH): %: %.o $(O)/bench/harness.a $(LIBA)
 	$(call say,LINK)
-	$(Q)$(if $(BOOST),$(CXX),$(CC)) -o $@ $^ $(LINK) -Wl,--as-needed $(BOOST:yes=-lboost_context) $(PEERS) -lm
+	$(Q)$(if $(BOOST),$(CXX),$(CC)) -o $@ $^ $(LINK) -Wl,--as-needed $(FIBER) $(BOOST) $(PEERS) -lm
 
 $(EXAMPLES): $(O)/examples/%: $(O)/docs/examples/%.o $(LIBA)
 	$(call say,LINK)

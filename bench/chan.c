@@ -23,6 +23,7 @@
 #include "common/bench.h"
 #include "common/boundedqueue.h"
 #include "common/pingpong.h"
+#include "peers/fiber.h"
 
 struct game {
 	bench_clock clock;
@@ -348,6 +349,9 @@ static bench_case cases[] = {
 	{ .name = STREAM_0, .run = stream, .number = 0 },
 	{ .name = STREAM_64, .run = stream, .number = 64 },
 	{ .name = "2 threads, mutex and condvar", .run = thread_hops, .vs = RENDEZVOUS },
+#ifdef HAVE_BOOST_FIBER
+	{ .name = "Boost.Fiber, " RENDEZVOUS, .run = fiber_hops, .vs = RENDEZVOUS },
+#endif
 	{ .name = "Go, " RENDEZVOUS, .run = go_pingpong, .number = 0, .count = GO_COUNT,
 	  .vs = RENDEZVOUS },
 	{ .name = "Go, " BUFFERED, .run = go_pingpong, .number = 16, .count = GO_COUNT,

@@ -14,6 +14,7 @@
 
 #include "common/bench.h"
 #include "common/pingpong.h"
+#include "peers/fiber.h"
 
 #define AT_ONCE 1000
 #define THREAD_STACK (64 * 1024)
@@ -195,6 +196,9 @@ static bench_case cases[] = {
 	{ .name = "1000 tasks: spawn detached, exit at once", .run = detached },
 	{ .name = ALIVE_WARM, .run = alive_warm },
 	{ .name = "1000 tasks alive at once, cold", .run = alive_cold, .count = AT_ONCE, .vs = ALIVE_WARM },
+#ifdef HAVE_BOOST_FIBER
+	{ .name = "Boost.Fiber: make, run, join, pooled stacks", .run = fiber_lives, .vs = WARM },
+#endif
 	{ .name = "thread: create, run, join", .run = threads_live, .number = 1, .vs = WARM },
 	{ .name = "100 threads: create, exit at once, join", .run = threads_live, .number = 100,
 	  .vs = WARM_MANY },

@@ -3,15 +3,17 @@
  *
  * A yield here always means that the next one runs: between two tasks, among a thousand; with the
  * same body for all, and with 64 different bodies (common/bodies.h). Beside it, per hand-over too:
- * Boost.Context, a jump there and back, so two switches and no scheduler; two threads on one CPU by
+ * Boost.Context, a jump there and back, so two switches and no scheduler; Boost.Fiber; two threads on one CPU by
  * sched_yield() and by a condition variable. Creation is outside the clock. */
 #include "common/bench.h"
 #include "common/bodies.h"
 #include "common/pingpong.h"
 #include "common/ring.h"
 #include "peers/fcontext.h"
+#include "peers/fiber.h"
 
 #define TWO "2 tasks, one body"
+#define MANY "1000 tasks, one body"
 #define BELOW "1000 tasks, 64 bodies, below a helper"
 
 struct kind {
@@ -54,12 +56,16 @@ static double bounces(const bench_case *self, uint64_t count)
 static bench_case cases[] = {
 	{ .name = TWO, .run = yields, .arg = &two_plain, .vs = BOUNCE },
 	{ .name = "2 tasks, different bodies, below a helper", .run = yields, .arg = &two_below },
-	{ .name = "1000 tasks, one body", .run = yields, .arg = &many_plain },
+	{ .name = MANY, .run = yields, .arg = &many_plain },
 	{ .name = "1000 tasks, 64 bodies", .run = yields, .arg = &many_direct },
 	{ .name = BELOW, .run = yields, .arg = &many_below, .vs = BOUNCE },
 	{ .name = "1000 tasks, 64 bodies, 1 to 4 helpers deep", .run = yields, .arg = &many_deep },
 #ifdef HAVE_BOOST_CONTEXT
 	{ .name = BOUNCE, .run = bounces },
+#endif
+#ifdef HAVE_BOOST_FIBER
+	{ .name = "Boost.Fiber, 2 fibers, one body", .run = fiber_yields, .number = 2, .vs = TWO },
+	{ .name = "Boost.Fiber, 1000 fibers, one body", .run = fiber_yields, .number = 1000, .vs = MANY },
 #endif
 	{ .name = "2 threads, sched_yield", .run = thread_hops, .number = PINGPONG_SCHED_YIELD, .vs = TWO },
 	{ .name = "2 threads, condvar", .run = thread_hops, .number = PINGPONG_CONDVAR, .vs = TWO },

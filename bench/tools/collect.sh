@@ -12,6 +12,7 @@ comma=
 version bide "$(sed -n 's/^.define BIDE_VERSION_[A-Z]* *//p' include/bide.h | paste -sd.)"
 version libc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 version Boost.Context "$(package libboost-context-dev)"
+version Boost.Fiber "$(package libboost-fiber-dev)"
 version libuv "$(pkg-config --modversion libuv 2>/dev/null)"
 version libev "$(package libev-dev)"
 version Go "$(go version 2>/dev/null | cut -d' ' -f3)"
