@@ -31,8 +31,10 @@ function declares(line, local,    rest, name) {
 	rest = line
 	gsub(/__attribute__\(\([^;{]*\)\)/, "", rest)
 	sub(/^static /, "", rest)
-	if (match(rest, /\(\*[a-z_0-9]+/)) { # a pointer to a function
-		local[substr(rest, RSTART + 2, RLENGTH - 2)]
+	if (match(rest, /\(\*(const )?[a-z_0-9]+/)) { # a pointer to a function
+		rest = substr(rest, RSTART + 2, RLENGTH - 2)
+		sub(/^const /, "", rest)
+		local[rest]
 		return
 	}
 	if (!match(rest, /[a-z_0-9]+[({;=\[]|[a-z_0-9]+ [={]/)) return

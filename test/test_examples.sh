@@ -205,7 +205,9 @@ check polite_philosophers_eat prints_as_expected philosophers --polite
 check greedy_philosophers_are_told_of_their_deadlock philosophers_starve
 check heartbeat_beats_beside_the_work heart_beats_beside_the_work
 check heartbeat_refuses_a_wrong_option fails_with 2 '^usage: heartbeat' heartbeat --wrong
-check lookup_finds_names names_are_found
+if getent hosts localhost >/dev/null; then check lookup_finds_names names_are_found; else
+	echo 'test_examples: this system does not know localhost: lookup is not tested with a name'
+fi
 check lookup_wants_a_name fails_with 2 '^usage: lookup' lookup
 check shell_pipe_joins_programs prints_as_expected shell_pipe
 check shell_pipe_tells_of_each_that_fails each_program_that_fails_is_told
