@@ -14,19 +14,15 @@
 
 /* ---- descriptors ----------------------------------------------------------------------------------------- */
 
-#define FRAMES 12
-
-/* Where the program called the library: behind the outermost of its functions that are there by name. */
-static const void *calling_place(void)
+/* Where the program called the library: behind the outermost of its functions that are there by name; NULL: there
+ * is none. */
+static const char *calling_place(const struct registration *note, char place[PLACE_SIZE])
 {
-	uintptr_t pcs[FRAMES], call = 0;
-	char place[PLACE_SIZE];
-	int count = frames_here(pcs, FRAMES);
-	modules_note();
-	for (int i = 0; i + 1 < count; i++)
-		if (strncmp(place_of(pcs[i], place), "bide_", 5) == 0)
-			call = pcs[i + 1];
-	return (const void *)call;
+	uintptr_t call = 0;
+	for (int i = 0; i + 1 < note->frame_count; i++)
+		if (strncmp(place_of(note->frames[i], place), "bide_", 5) == 0)
+			call = note->frames[i + 1];
+	return call ? place_of(call, place) : NULL;
 }
 
 /* Where there is no memory, this one goes unnoticed. */
@@ -52,8 +48,10 @@ static void registered(struct loop *loop, int fd, unsigned number)
 	struct run *run = run_of(loop);
 	int saved = errno;
 	struct registration *note = loop->running ? note_for(run, fd) : NULL;
-	if (note)
-		*note = (struct registration){ fd, number, await_task_of(loop->running)->spawn_site, calling_place() };
+	if (note) {
+		*note = (struct registration){ fd, number, await_task_of(loop->running)->spawn_site, 0, { 0 } };
+		note->frame_count = frames_here(note->frames, REGISTRATION_FRAMES);
+	}
 	errno = saved;
 }
 
@@ -66,10 +64,11 @@ static bool is_left(const struct run *run, const struct registration *note)
 
 static void report_descriptor(struct run *run, const struct registration *note)
 {
-	char call[PLACE_SIZE], site[PLACE_SIZE];
-	run_report(run, BIDE_REPORT_LEAK, "descriptor %d was not closed by bide_close(); first waited for%s%s by a task spawned at %s",
-	    note->fd, note->call ? " at " : "", note->call ? place_of((uintptr_t)note->call, call) : "",
-	    place_of_call(note->spawn_site, site));
+	char room[PLACE_SIZE], site[PLACE_SIZE];
+	place_of_call(note->spawn_site, site);
+	const char *call = calling_place(note, room);
+	run_report(run, BIDE_REPORT_LEAK, "descriptor %d was not closed by bide_close(); first waited for%s%s by a task "
+	    "spawned at %s", note->fd, call ? " at " : "", call ? call : "", site);
 }
 
 static void report_rest(struct run *run, size_t count, const char *what)

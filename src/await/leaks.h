@@ -5,15 +5,19 @@
 #define AWAIT_LEAKS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct run;
+
+#define REGISTRATION_FRAMES 12
 
 /* A descriptor, as it was when a task of the run first waited for it. */
 struct registration {
 	int fd;
 	unsigned number;    /* the record's, which changes when the descriptor becomes another file's */
 	void *spawn_site;   /* of that task */
-	const void *call;   /* where it was waited for; NULL: not known */
+	int frame_count;    /* where it was waited for, to be looked at when it is told: names take a while to find */
+	uintptr_t frames[REGISTRATION_FRAMES];
 };
 
 struct leaks {

@@ -84,7 +84,7 @@ static const struct image *image_of(int index)
 /* ---- what was found ------------------------------------------------------------------------------- */
 
 /* Reports name the same few places again and again, and a search reads whole tables. */
-#define KNOWN_SIZE 256 /* a power of two */
+#define KNOWN_SIZE 1024 /* a power of two */
 #define KNOWN_PROBES 8
 #define CLAIMED 1      /* no code is at this address */
 
