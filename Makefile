@@ -4,6 +4,7 @@
 #   make               both libraries, built out of tree in $(O)
 #   make demo          tasks against threads on real sockets; needs only a compiler
 #   make setup         install what the tests need, through the system's package manager
+#   make setup-peers   install what the benchmarks compare with
 #   make check         build and run the tests; some of them: make check T="test_timer test_coro*"
 #   make valgrind      the tests under memcheck; some of them: VALGRIND_TESTS="..."
 #   make lint          include direction, headers, symbols, text, analysers
@@ -259,6 +260,9 @@ include package/package.mk
 setup:
 	@sh test/setup.sh
 
+setup-peers:
+	@sh test/setup.sh peers
+
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
@@ -268,6 +272,6 @@ clean:
 FORCE:
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all have-check check valgrind lint bench-tools bench-build bench docs examples demo setup help clean FORCE
+.PHONY: all have-check check valgrind lint bench-tools bench-build bench docs examples demo setup setup-peers help clean FORCE
 -include $(patsubst %.o,%.d,$(OBJ) $(SUPPORT) $(HARNESS) $(DEMO)) $(EXAMPLES:$(O)/%=$(O)/docs/%.d) \
          $(patsubst %,%.d,$(TEST_C) $(TEST_CXX) $(BENCH))

@@ -2,11 +2,18 @@
 # SPDX-License-Identifier: MIT
 # Installs what the tests need through the system's package manager, after saying so. Where nothing is
 # missing it does nothing, and needs no privilege.
+#
+# setup.sh peers: what the benchmarks compare with, and draw with, instead.
 
 needed='g++ make binutils check pkg-config'
 tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck spin libboost-context-dev
 	libhttp-parser-dev curl netcat-openbsd wrk libuv1-dev libev-dev cmake groff-base mandoc'
 cross='qemu-user gdb-multiarch gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
+if [ "${1:-}" = peers ]; then
+	needed=
+	tools='libboost-context-dev libboost-fiber-dev libuv1-dev libev-dev golang-go nginx wrk python3 gnuplot-nox'
+	cross=
+fi
 
 have_dpkg() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 
