@@ -446,6 +446,7 @@ START_TEST(a_task_given_up_calls_nothing_and_leaks_nothing)
 	config.allocator = &counting.allocator;
 	ck_fails(bide_run(leave_one_that_ignores, NULL, &config, NULL), EBUSY);
 	ck_assert_int_eq(reports.count[BIDE_REPORT_LEFTOVER], 1);
+	ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_LEFTOVER], "; spawned at "));
 	ck_assert(counting_is_balanced(&counting));
 }
 END_TEST

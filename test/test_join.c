@@ -315,6 +315,7 @@ START_TEST(a_failure_that_nobody_read_is_reported_once_with_name_and_errno)
 	if (unread[_i].failures) {
 		ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_FAILURE], "\"culprit\""));
 		ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_FAILURE], "errno 5"));
+		ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_FAILURE], "; spawned at "));
 	}
 	ck_assert(counting_is_balanced(&counting));
 }

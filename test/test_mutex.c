@@ -329,7 +329,7 @@ START_TEST(the_next_one_is_told_that_the_owner_ended_and_holds_the_lock)
 	ck_assert_int_eq(reports.count[BIDE_REPORT_OWNER_DEAD], 1);
 	snprintf(expected, sizeof expected, "task 2 \"owner\" ended while holding mutex %p", (void *)&mutex);
 	ck_assert_ptr_eq(strstr(reports.text[BIDE_REPORT_OWNER_DEAD], expected), reports.text[BIDE_REPORT_OWNER_DEAD]);
-	ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_OWNER_DEAD], "; spawned at "));
+	ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_OWNER_DEAD], "; spawned at ")); /* scenario E17 */
 	ck_assert_int_eq(reports.count[BIDE_REPORT_MISUSE], 0);
 }
 END_TEST

@@ -75,6 +75,8 @@ START_TEST(one_that_is_held_over_a_switch_is_reported_once)
 	snprintf(expected, sizeof expected, "task %s %s", _i == 3 ? "1 \"main\"" : "2 \"alice\"", verbs[_i]);
 	ck_assert_msg(strstr(reports.text[BIDE_REPORT_MISUSE], expected), "%s", reports.text[BIDE_REPORT_MISUSE]);
 	expect_report(_i == 3 ? "pthread mutex %p, held by task that has ended" : "while it holds pthread mutex %p, locked at ");
+	if (_i < 3) /* scenario G3 */
+		ck_assert_ptr_nonnull(strstr(reports.text[BIDE_REPORT_MISUSE], "; spawned at "));
 }
 END_TEST
 
