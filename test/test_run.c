@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -533,27 +534,96 @@ int __lsan_is_turned_off(void)
 	return exits_in_a_task;
 }
 
+static atomic_bool job_runs;
+
+static void *never_end(void *arg)
+{
+	atomic_store(&job_runs, true);
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void *offload_it(void *arg)
+{
+	return bide_offload(never_end, arg, 0, NULL) == 0 ? arg : bide_fail(errno);
+}
+
+static void *exit_with_3(void *arg)
+{
+	(void)arg;
+	exit(3);
+}
+
+/* 0: with others parked, 1: beside a job on a thread, 2: in a bare coroutine besides */
 static void *exit_in_a_task(void *arg)
 {
+	int kind = *(int *)arg;
 	exits_in_a_task = true;
 	must_spawn(forever_sleeper, NULL);
-	must(bide_yield() == 0);
+	if (kind > 0)
+		must_spawn(offload_it, NULL);
+	do
+		must(bide_yield() == 0);
+	while (kind > 0 && !atomic_load(&job_runs));
 	atexit(at_exit);
-	exit(*(int *)arg);
+	if (kind == 2)
+		bide_coro_resume(bide_coro_new(exit_with_3, NULL, 0), NULL, NULL);
+	return exit_with_3(NULL);
 }
 
 static void exit_in_a_run(void *arg)
 {
-	bide_run(exit_in_a_task, arg, NULL, NULL);
+	bide_config config = BIDE_CONFIG_INIT;
+	config.flags = *(int *)arg > 0 ? BIDE_DEBUG : 0; /* where a watchdog runs too */
+	bide_run(exit_in_a_task, arg, &config, NULL);
 }
 
 START_TEST(exit_in_a_task_runs_the_handlers_and_gives_its_status)
 {
-	int status = 3;
-	struct death death = death_of(exit_in_a_run, &status);
+	int kind = _i;
+	if (kind > 0 && suite_is_for("thread"))
+		return; /* a child of it cannot have threads */
+	struct death death = death_of(exit_in_a_run, &kind);
 	ck_assert_int_eq(death.signal, 0);
 	ck_assert_msg(death.exit_status == 3, "exit status %d: %s", death.exit_status, death.text);
 	ck_assert_ptr_nonnull(strstr(death.text, "exit handler 1 0.5"));
+}
+END_TEST
+
+static void *exit_the_thread(void *arg)
+{
+	pthread_exit(arg);
+}
+
+static void *run_and_exit_the_thread(void *arg)
+{
+	bide_config config = BIDE_CONFIG_INIT;
+	config.flags = *(unsigned *)arg;
+	bide_run(exit_the_thread, arg, &config, NULL);
+	return NULL;
+}
+
+/* What bide/loop.h says of it: the thread ends, its loop stays where it is, and others go on. */
+static void end_a_thread_in_a_task(void *arg)
+{
+	pthread_t thread;
+	void *ended = NULL;
+	pthread_create(&thread, NULL, run_and_exit_the_thread, arg);
+	pthread_join(thread, &ended);
+	bide_config config = BIDE_CONFIG_INIT;
+	config.flags = *(unsigned *)arg;
+	bool is_well = ended == arg && bide_run(nothing, NULL, &config, NULL) == 0;
+	raise(is_well ? SIGUSR1 : SIGKILL);
+}
+
+START_TEST(a_task_that_ends_its_thread_ends_no_other)
+{
+	unsigned flags = _i ? BIDE_DEBUG : 0;
+	if (suite_is_for("thread")) /* which wants a thread to end on its own stack */
+		return;
+	struct death death = death_of(end_a_thread_in_a_task, &flags);
+	ck_assert_msg(death.signal == SIGUSR1, "signal %d, status %d: %s", death.signal, death.exit_status, death.text);
 }
 END_TEST
 
@@ -711,7 +781,8 @@ int main(void)
 	    TEST(callbacks_that_main_asked_for_last_are_dropped_and_freed),
 	    TEST(the_loop_s_own_descriptors_are_few_and_close_on_exec),
 	    LOOP(signals_are_after_a_run_what_they_were_before, 0, 2),
-	    TEST(exit_in_a_task_runs_the_handlers_and_gives_its_status),
+	    LOOP(exit_in_a_task_runs_the_handlers_and_gives_its_status, 0, 3),
+	    LOOP(a_task_that_ends_its_thread_ends_no_other, 0, 2),
 	    LOOP(without_descriptors_a_run_fails_cleanly_and_the_next_one_works, 0, 2),
 	    TEST(without_address_space_spawning_fails_and_the_rest_runs_on),
 	    LOOP(all_memory_comes_from_the_allocator_and_goes_back, 0, 2),

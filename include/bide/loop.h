@@ -157,6 +157,11 @@ BIDE_API int bide_stop(void);
  * bare coroutines that are not in use. Returns 0. [T] */
 BIDE_API int bide_trim(void);
 
+/* ENDING A PROCESS, OR A THREAD. exit(3) in a task ends the process as anywhere else: its exit handlers run on the
+ * stack of that task; no other task runs any more, and no deferred call. A task ends by returning or by bide_exit(),
+ * never by pthread_exit(3), nor may a thread be canceled that runs a loop: bide_run() would never return, all
+ * that the loop has would stay, and posts to it would wait for ever. */
+
 /* FORKS. A process that fork(2) makes while a loop runs has the parent's tasks as a copy, but must not run them:
  * what they wait for is shared with the parent. So in the child the thread has no loop any more, and every
  * call that needs one fails with EPERM (posts to the parent's loops with ESHUTDOWN). The task that called

@@ -31,6 +31,7 @@ void watch_begin(struct run *run)
 	watch->handle = run->loop.handle;
 	watch->thread_id = (pid_t)syscall(SYS_gettid);
 	pthread_getcpuclockid(pthread_self(), &watch->cpu_clock);
+	watch->leaves_signals_alone = run->config.flags & BIDE_NO_SIGNALS;
 	watch->slow = setting(run->config.slow_slice, run, SLOW_IN_DEBUG);
 	watch->stall = setting(run->config.stall, run, STALL_IN_DEBUG);
 	run->watch = watch;
@@ -106,7 +107,7 @@ static bool prepare(struct watch *watch)
 {
 	if (atomic_load(&watch->may_be_held))
 		return true;
-	if (watch->run->config.flags & BIDE_NO_SIGNALS || !freeze_begin())
+	if (watch->leaves_signals_alone || !freeze_begin())
 		return false;
 	if (atomic_exchange(&watch->may_be_held, true))
 		freeze_end(); /* another thread was quicker */

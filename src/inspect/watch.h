@@ -26,6 +26,7 @@ struct watch {
 	pid_t thread_id;
 	clockid_t cpu_clock;          /* of the thread */
 	bide_time slow, stall;        /* BIDE_NEVER: off */
+	bool leaves_signals_alone;
 
 	/* Under LOCK_WATCHES. */
 	struct link link;
