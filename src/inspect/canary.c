@@ -134,15 +134,21 @@ static void judge(struct watch *watch, uint64_t slice, bide_time now, bide_time 
 	report(watch, slice, wall, used, blocked);
 }
 
+static void measure(struct watch *watch, uint64_t slice)
+{
+	bide_time now = clock_monotonic(), wall = now - atomic_load_explicit(&watch->began, memory_order_relaxed);
+	if (unlikely(wall >= watch->slow))
+		judge(watch, slice, now, wall);
+}
+
 static void ends(struct loop *loop)
 {
 	struct watch *watch = run_of(loop)->watch;
 	uint64_t slice = atomic_load_explicit(&watch->slice, memory_order_relaxed);
 	if (slice % 2 == 0)
 		return;
-	bide_time now = clock_monotonic(), wall = now - atomic_load_explicit(&watch->began, memory_order_relaxed);
-	if (unlikely(wall >= watch->slow))
-		judge(watch, slice, now, wall);
+	if (watch->slow != BIDE_NEVER)
+		measure(watch, slice);
 	atomic_store_explicit(&watch->slice, slice + 1, memory_order_release);
 }
 
