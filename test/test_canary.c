@@ -416,24 +416,40 @@ START_TEST(each_of_several_loops_has_its_own_slices)
 }
 END_TEST
 
+static bide_time cpu_of_process(void)
+{
+	struct timespec used;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return used.tv_sec * BIDE_SEC + used.tv_nsec;
+}
+
+struct activity {
+	long wakes;
+	bide_time cpu;
+};
+
 static void *be_idle(void *arg)
 {
+	struct activity *activity = arg;
 	struct rusage before, after;
 	pass(200 * BIDE_MSEC);
 	getrusage(RUSAGE_SELF, &before);
+	bide_time cpu = cpu_of_process();
 	pass(BIDE_SEC);
 	getrusage(RUSAGE_SELF, &after);
-	*(long *)arg = after.ru_nvcsw - before.ru_nvcsw;
+	activity->wakes = after.ru_nvcsw - before.ru_nvcsw;
+	activity->cpu = cpu_of_process() - cpu;
 	return NULL;
 }
 
 /* The watchdog looks four times in 10 ms while there is something to see, and then sleeps with the loop. */
 START_TEST(an_idle_loop_is_not_looked_at)
 {
-	long wakes = 0;
+	struct activity activity;
 	bide_config config = watched(0, 10 * BIDE_MSEC, 10 * BIDE_MSEC);
-	must_run(&config, be_idle, &wakes);
-	ck_assert_msg(wakes < 40, "%ld wakes in a second", wakes);
+	must_run(&config, be_idle, &activity);
+	ck_assert_msg(activity.wakes < 40 && activity.cpu < 200 * BIDE_MSEC, "%ld wakes in a second, %lld ns",
+	    activity.wakes, (long long)activity.cpu);
 }
 END_TEST
 
