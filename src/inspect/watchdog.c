@@ -165,11 +165,11 @@ static void answer_quit(void)
 	dump_all_loops();
 }
 
-/* Unless somebody has begun something. */
-static void fall_asleep(void)
+/* Unless somebody has begun something, or wants it to end. */
+static void fall_asleep(unsigned number)
 {
 	atomic_store(&watchdog_state, WATCHDOG_ASLEEP);
-	if (any_moved())
+	if (any_moved() || atomic_load(&ended) != number)
 		atomic_store(&watchdog_state, WATCHDOG_AWAKE);
 	while (atomic_load(&watchdog_state) == WATCHDOG_ASLEEP)
 		futex_wait(&watchdog_state, WATCHDOG_ASLEEP, BIDE_NEVER);
@@ -182,7 +182,7 @@ static void *watch_all(void *arg)
 		if (quit_has_come())
 			answer_quit();
 		if (!look_at_all())
-			fall_asleep();
+			fall_asleep(number);
 		else
 			futex_wait(&ended, number, time_add(clock_monotonic(), shortest_period()));
 	}
