@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Addresses as text, as bide_dial() and bide_listen() take them. */
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "io/address.h"
 #include "resources.h"
 #include "runs.h"
 #include "sockets.h"
@@ -35,7 +37,10 @@ static const struct {
 	{ "tcp6", "[0:0:0:0:0:0:0:1]:0", "::1", 0 },
 	{ "tcp", "[::ffff:127.0.0.1]:0", "::ffff:127.0.0.1", 0 },
 	{ "tcp6", "[0000:0000:0000:0000:0000:0000:0000:0001]:0", "::1", 0 },
+	{ "tcp", "[::1%lo]:0", "::1", 0 },
+	{ "tcp6", "[::1%1]:0", "::1", 0 },
 	{ "tcp", "127.0.0.1:00080", NULL, 0 },
+	{ "tcp", "[fe80::1%lo]:0", NULL, 0 },
 };
 
 static void check_bound(int fd, const char *host, int port)
@@ -137,6 +142,15 @@ static const struct bad {
 	{ "tcp", "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:80", EINVAL },
 	{ "tcp", "x[::1]:80", EINVAL },
 
+	{ "tcp", "[::1%]:80", EINVAL },
+	{ "tcp", "[%lo]:80", EINVAL },
+	{ "tcp", "[::1%no-such-one]:80", ENODEV },
+	{ "tcp", "[::1%lo%lo]:80", ENODEV },
+	{ "tcp", "[::1%0]:80", ENODEV },
+	{ "tcp", "[::1%4294967297]:80", ENODEV },
+	{ "tcp", "[::1%a-name-that-no-interface-can-have]:80", ENODEV },
+	{ "tcp", "[::1%a-name-that-is-longer-than-any-address-and-its-interface-could-ever-be]:80", EINVAL },
+
 	{ "tcp", LONG_NAME ":x", EINVAL },
 	{ "tcp", LONG_NAME, EINVAL },
 
@@ -146,6 +160,24 @@ static const struct bad {
 START_TEST(a_bad_address_is_refused_by_listen)
 {
 	ck_fails(bide_listen(bad[_i].net, bad[_i].text, 1), bad[_i].err);
+}
+END_TEST
+
+/* The kernel looks at the zone of an address of one link only; here at what it would get. */
+START_TEST(a_zone_is_an_interface_by_name_or_number)
+{
+	static const char *const texts[] = { "[fe80::1%lo]:80", "[fe80::1%1]:80" };
+	struct address addresses[ADDRESSES_MAX];
+	char text[BIDE_ADDRESS_MAX];
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(address_resolve(addresses, net_find("tcp"), texts[i], false), 1);
+		ck_assert_uint_eq(addresses->socket.v6.sin6_scope_id, if_nametoindex("lo"));
+		ck_assert_int_eq(bide_address_text(&addresses->socket.any, addresses->length, text, sizeof text), 0);
+		ck_assert_str_eq(text, texts[1]);
+	}
+	ck_assert_int_eq(bide_fault("socket:EMFILE"), 0);
+	ck_fails(address_resolve(addresses, net_find("tcp"), texts[0], false), EMFILE);
+	ck_assert_int_eq(bide_fault(NULL), 0);
 }
 END_TEST
 
@@ -264,7 +296,7 @@ END_TEST
 int main(void)
 {
 	return SUITE("address", TEST(a_port_is_bound_as_written), TABLE(a_good_address_is_bound_as_written, good),
-	    TABLE(a_bad_address_is_refused_by_listen, bad), TABLE(a_bad_address_is_refused_by_dial, bad),
+	    TABLE(a_bad_address_is_refused_by_listen, bad), TEST(a_zone_is_an_interface_by_name_or_number), TABLE(a_bad_address_is_refused_by_dial, bad),
 	    TEST(names_are_not_listened_on),
 	    TEST(an_empty_host_is_this_host_to_dial), TEST(tcp4_and_tcp6_listeners_share_a_port_number),
 	    TEST(a_unix_name_may_be_as_long_as_the_kernel_takes),

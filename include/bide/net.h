@@ -72,7 +72,8 @@ BIDE_API int bide_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid);
 /* ADDRESSES as text: net and address, as bide_dial() and bide_listen() take them.
  *     net "tcp" "tcp4" "tcp6"   "127.0.0.1:80", "[::1]:80", "localhost:80"; ":80" is this host to dial, and to
  *         "udp" "udp4" "udp6"   listen every IPv4 address, every IPv6 address with "tcp6" and "udp6".
- *                               To listen, port 0 lets the kernel choose
+ *                               To listen, port 0 lets the kernel choose. "[fe80::1%eth0]:80", or
+ *                               "%2" by number: an address of one link; as text it has the number
  *     net "unix"                a path, or "@name" for Linux's abstract names
  * Other host names are looked up, to dial, on a thread (bide_getaddrinfo() in bide/file.h): ENXIO there is no
  * such name, or it has no address for this net; EHOSTUNREACH the resolver does not answer; ENOMEM.
@@ -85,8 +86,8 @@ BIDE_API int bide_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid);
  * turn: the next one after 250 ms, or when one fails, and the first that connects wins (RFC 8305). The
  * others' sockets are closed. It fails with the errno of the last one to fail. Not so for "udp", where
  * nothing tells that an address does not answer: the first one is taken.
- * Errors: EINVAL NULL, or a malformed address; EAFNOSUPPORT unknown net, or an address of the wrong
- * family; ENAMETOOLONG a unix path or a name too long; those of socket(2) and connect(2). [S] */
+ * Errors: EINVAL NULL, or a malformed address; ENODEV no such interface; EAFNOSUPPORT unknown net, or an
+ * address of the wrong family; ENAMETOOLONG a unix path or a name too long; those of socket(2) and connect(2). [S] */
 BIDE_API int bide_dial(const char *net, const char *address);
 
 /* Makes a socket, binds it and listens, or for "udp" binds it; returns it as bide_dial() does. backlog: at

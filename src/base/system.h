@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -225,6 +226,12 @@ static inline int system_fdatasync(int fd)
 }
 
 /* An injected failure is EAI_SYSTEM. */
+/* It makes a socket to ask with. 0 with errno. */
+static inline unsigned system_if_nametoindex(const char *name)
+{
+	return fault_hits(FAULT_SOCKET) ? 0 : if_nametoindex(name);
+}
+
 static inline int system_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
     struct addrinfo **list)
 {

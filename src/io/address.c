@@ -12,6 +12,7 @@
 #include <bide/net.h>
 
 #include "base/fail.h"
+#include "base/system.h"
 #include "io/resolve.h"
 
 static const struct net nets[] = {
@@ -56,19 +57,40 @@ void address_set_v6(struct address *address, const struct in6_addr *host, in_por
 	    (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *host };
 }
 
+/* "eth0" or "2": which of the interfaces an address of one link is on (RFC 4007). 0 with errno. */
+static uint32_t parse_zone(const char *text)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && *end == '\0') {
+		errno = ENODEV; /* of 0, too */
+		return number <= INT32_MAX ? (uint32_t)number : 0;
+	}
+	errno = 0;
+	unsigned index = system_if_nametoindex(text);
+	if (index == 0 && (errno == 0 || errno == ENXIO))
+		errno = ENODEV;
+	return index;
+}
+
 /* What stands between brackets. */
 static int parse_v6(struct address *address, const char *text, size_t length, in_port_t port)
 {
-	char host[INET6_ADDRSTRLEN];
+	char host[INET6_ADDRSTRLEN + IF_NAMESIZE];
 	struct in6_addr v6;
 	if (length >= sizeof host)
 		return fail_with(EINVAL);
 	memcpy(host, text, length);
 	host[length] = '\0';
-	if (inet_pton(AF_INET6, host, &v6) != 1)
+	char *zone = strchr(host, '%');
+	if (zone)
+		*zone++ = '\0';
+	if (inet_pton(AF_INET6, host, &v6) != 1 || (zone && !*zone))
 		return fail_with(EINVAL);
 	address_set_v6(address, &v6, port);
-	return 1;
+	if (zone)
+		address->socket.v6.sin6_scope_id = parse_zone(zone);
+	return zone && !address->socket.v6.sin6_scope_id ? -1 : 1;
 }
 
 /* Every address, or this host. */
@@ -173,12 +195,21 @@ static int check_room(int length, size_t size)
 	return length >= 0 && (size_t)length < size ? 0 : fail_with(ENOSPC);
 }
 
-static int text_of_internet(const void *host, int family, in_port_t port, char *text, size_t size)
+static int text_of_v4(const struct sockaddr_in *address, char *text, size_t size)
 {
-	char name[INET6_ADDRSTRLEN];
-	const char *format = family == AF_INET6 ? "[%s]:%d" : "%s:%d";
-	inet_ntop(family, host, name, sizeof name);
-	return check_room(snprintf(text, size, format, name, ntohs(port)), size);
+	char name[INET_ADDRSTRLEN];
+	inet_ntop(AF_INET, &address->sin_addr, name, sizeof name);
+	return check_room(snprintf(text, size, "%s:%d", name, ntohs(address->sin_port)), size);
+}
+
+/* A zone by its number, which needs no asking and cannot fail. */
+static int text_of_v6(const struct sockaddr_in6 *address, char *text, size_t size)
+{
+	char name[INET6_ADDRSTRLEN], zone[16] = "";
+	inet_ntop(AF_INET6, &address->sin6_addr, name, sizeof name);
+	if (address->sin6_scope_id)
+		snprintf(zone, sizeof zone, "%%%u", address->sin6_scope_id);
+	return check_room(snprintf(text, size, "[%s%s]:%d", name, zone, ntohs(address->sin6_port)), size);
 }
 
 /* An abstract name begins with a NUL, which stands as '@'. A socket may have no name. */
@@ -200,8 +231,8 @@ int bide_address_text(const struct sockaddr *address, socklen_t length, char *te
 	if (address->sa_family == AF_UNIX)
 		return text_of_unix(&any->socket.path, length, text, size);
 	if (address->sa_family == AF_INET && length >= sizeof any->socket.v4)
-		return text_of_internet(&any->socket.v4.sin_addr, AF_INET, any->socket.v4.sin_port, text, size);
+		return text_of_v4(&any->socket.v4, text, size);
 	if (address->sa_family == AF_INET6 && length >= sizeof any->socket.v6)
-		return text_of_internet(&any->socket.v6.sin6_addr, AF_INET6, any->socket.v6.sin6_port, text, size);
+		return text_of_v6(&any->socket.v6, text, size);
 	return fail_with(EAFNOSUPPORT);
 }
