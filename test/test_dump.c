@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * bide_dump(): every live task once, as a tree. Statement 189, scenario J5. */
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -340,6 +341,49 @@ VIRTUAL_TEST(fifty_tasks_in_five_kinds_of_wait_are_listed)
 	close_pair(fds);
 }
 
+static void *select_it(void *arg)
+{
+	bide_case cases[2] = { { .op = BIDE_CASE_RECV, .chan = chan }, { .op = BIDE_CASE_FD, .fd = *(int *)arg, .events = POLLIN } };
+	return bide_select(cases, 2, 0) >= 0 ? arg : bide_fail(errno);
+}
+
+static bide_rwlock rwlock;
+
+static void *write_lock(void *arg)
+{
+	if (bide_rwlock_wrlock(&rwlock) < 0)
+		return bide_fail(errno);
+	must(bide_rwlock_unlock(&rwlock) == 0);
+	return arg;
+}
+
+VIRTUAL_TEST(which_way_a_wait_goes_is_told)
+{
+	int fds[2];
+	char both[80];
+	make_unix(fds);
+	bide_chan *own = chan = bide_chan_new(0, 0, 0, NULL);
+	bide_task *selector = spawn_named("selector", select_it, &fds[0]);
+	must(bide_rwlock_rdlock(&rwlock) == 0 && bide_yield() == 0);
+	chan = bide_chan_new(sizeof(int), 0, BIDE_CHAN_SHARED, NULL);
+	bide_task *receiver = spawn_named("receiver", receive_it, NULL), *locker = spawn_named("locker", write_lock, NULL);
+	settle();
+	dump();
+	must_say("receiver", "waits for shared channel 0x");
+	must_say("receiver", " to receive, for ");
+	must_say("locker", "waits for rwlock 0x");
+	must_say("locker", " to write, for ");
+	snprintf(both, sizeof both, "fd %d to read", fds[0]);
+	must_say("selector", "waits for select of ");
+	must_say("selector", both);
+	must_say("selector", "channel 0x");
+	must(bide_rwlock_unlock(&rwlock) == 0 && bide_cancel(selector, NULL) == 0 && bide_cancel(receiver, NULL) == 0);
+	must(bide_join(selector, NULL) == 0 && bide_join(receiver, NULL) == 0 && bide_join(locker, NULL) == 0);
+	bide_chan_unref(chan);
+	bide_chan_unref(own);
+	close_pair(fds);
+}
+
 /* ---- backtraces ------------------------------------------------------------------------------------------ */
 
 static __attribute__((noinline)) void *in_a_coroutine(void *arg)
@@ -413,6 +457,6 @@ int main(void)
 	return SUITE("dump", TEST(bad_input_is_refused), TEST(outside_a_loop_there_is_nothing_to_dump),
 	    TEST(each_task_is_told_with_what_it_waits_for_and_who_holds_that), TEST(children_and_cancels_are_told),
 	    TEST(groups_in_groups_make_a_tree), TEST(many_are_summed_up), TEST(fifty_tasks_in_five_kinds_of_wait_are_listed),
-	    TEST(below_each_task_are_the_calls_it_stands_in),
+	    TEST(which_way_a_wait_goes_is_told), TEST(below_each_task_are_the_calls_it_stands_in),
 	    TEST(the_high_water_mark_is_told_where_there_is_one));
 }

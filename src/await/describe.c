@@ -56,7 +56,7 @@ static void add_fd(struct text *text, const struct wait *wait)
 
 static void add_purpose(struct text *text, const struct wait *wait)
 {
-	if (wait->kind == WAIT_CHAN)
+	if (wait->kind == WAIT_CHAN || wait->kind == WAIT_SHARED_CHAN)
 		text_add(text, wait->detail == WAIT_TO_PUT ? " to send" : " to receive");
 	else if (wait->kind == WAIT_RWLOCK)
 		text_add(text, wait->detail == WAIT_TO_PUT ? " to write" : " to read");

@@ -60,7 +60,7 @@ struct wait {
 	const void *object;       /* by kind; NULL where there is none */
 	void *slot;               /* where a value is to be put, or comes from; the kind's own business */
 	struct wait *more;        /* the next record of the same wait */
-	int32_t detail;           /* FD: the descriptor's number; CHAN: WAIT_TO_...; RWLOCK: likewise; else the kind's
+	int32_t detail;           /* FD: the descriptor's number; CHAN, SHARED_CHAN, RWLOCK: WAIT_TO_...; else the kind's
 	                             own business */
 	uint16_t events;          /* FD: what is waited for */
 	uint8_t kind;             /* enum wait_kind */

@@ -232,7 +232,8 @@ static int wait_outside(struct shared_wait *wait)
 	list_push_tail(&run->outside_waits, &wait->of_run);
 	loop->listeners++;
 	pace_expect(&loop->pace);
-	wait_begin(wait->task, NULL, WAIT_SHARED_CHAN, wait->chan);
+	wait_begin(wait->task, NULL, WAIT_SHARED_CHAN, wait->chan)->detail =
+	    wait->side == SHARED_CHAN_RECV ? WAIT_TO_TAKE : WAIT_TO_PUT;
 	int status = park(wait->task, BIDE_NEVER);
 	int err = wait->is_told ? wait->err : leave(wait, status);
 	loop->listeners--;
