@@ -92,6 +92,15 @@ for name in $(sed -n 's/.*X([A-Z_]*, "\([a-z_]*\)").*/\1/p' src/base/fault.h); d
 	done
 done
 
+for page in docs/man/bide-*.[37]; do
+	name=$(basename "${page%.*}")
+	section=${page##*.}
+	grep -q "^$name($section)\|^\.BR $name ($section)" docs/man/bide.7 || complain "bide.7 does not list $page"
+done
+for variable in $(grep -rho 'getenv("BIDE_[A-Z_]*' src | sed 's/.*"//' | sort -u); do
+	grep -q "^\.B $variable\$" docs/man/bide.7 || complain "bide.7 does not tell of $variable in the environment"
+done
+
 # `man CALL` finds the page.
 aliases=$(mktemp -d) || exit
 trap 'rm -rf "$aliases"' EXIT
