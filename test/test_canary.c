@@ -453,6 +453,26 @@ START_TEST(an_idle_loop_is_not_looked_at)
 }
 END_TEST
 
+static void *run_often(void *arg)
+{
+	for (int i = 0; i < suite_scaled_down(300, 30); i++) {
+		bide_config config = BIDE_CONFIG_INIT;
+		config.flags = BIDE_DEBUG;
+		must(bide_run(nothing, arg, &config, NULL) == 0);
+	}
+	return NULL;
+}
+
+/* With the last loop the watchdog ends, and with the next one another begins, at whatever moment. */
+START_TEST(watchdogs_come_and_go)
+{
+	pthread_t other;
+	must(pthread_create(&other, NULL, run_often, NULL) == 0);
+	run_often(NULL);
+	pthread_join(other, NULL);
+}
+END_TEST
+
 /* Without a thread for the watchdog the canary has the processor's time to go by. */
 START_TEST(without_a_watchdog_slices_are_timed_all_the_same)
 {
@@ -505,6 +525,6 @@ int main(void)
 	    TEST(a_task_that_never_gives_way_is_told_while_it_is_stuck),
 	    TEST(a_task_that_blocks_in_the_kernel_is_told_then_and_when_it_is_over),
 	    TEST(a_task_that_stops_the_loop_at_a_pthread_mutex_is_named), TEST(each_of_several_loops_has_its_own_slices),
-	    TEST(an_idle_loop_is_not_looked_at), TEST(without_a_watchdog_slices_are_timed_all_the_same),
+	    TEST(an_idle_loop_is_not_looked_at), TEST(watchdogs_come_and_go), TEST(without_a_watchdog_slices_are_timed_all_the_same),
 	    TEST(a_forked_process_watches_its_own_loops));
 }

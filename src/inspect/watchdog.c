@@ -165,13 +165,13 @@ static void answer_quit(void)
 	dump_all_loops();
 }
 
-/* Unless somebody has begun something, or wants it to end. */
+/* Unless somebody has begun something, or wants it to end; its successor may be there already, and fall asleep. */
 static void fall_asleep(unsigned number)
 {
 	atomic_store(&watchdog_state, WATCHDOG_ASLEEP);
 	if (any_moved() || atomic_load(&ended) != number)
 		atomic_store(&watchdog_state, WATCHDOG_AWAKE);
-	while (atomic_load(&watchdog_state) == WATCHDOG_ASLEEP)
+	while (atomic_load(&watchdog_state) == WATCHDOG_ASLEEP && atomic_load(&ended) == number)
 		futex_wait(&watchdog_state, WATCHDOG_ASLEEP, BIDE_NEVER);
 }
 
