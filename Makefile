@@ -11,6 +11,7 @@
 #   make bench         build and run the benchmarks: BENCH_ARGS=--quick; make bench-build only builds
 #   make examples      build docs/examples
 #   make docs          the guide, the manual and all else for a browser: $(O)/html/index.html
+#   make trace-demo    pages that step through the runs of three examples: $(O)/trace; PICTURES=dir
 #   make install       honours DESTDIR, prefix, includedir, libdir, datadir, mandir, docdir; make uninstall undoes it
 #   make dist          an archive of the last commit
 #   make deb           Debian packages of it
@@ -252,6 +253,8 @@ docs:
 
 examples: $(EXAMPLES)
 	$(if $(HTTP_PARSER),,@echo 'examples: httpd is not built: there is neither llhttp nor http-parser here')
+trace-demo: $(EXAMPLES)
+	@$(ENV) sh docs/trace/demo.sh $(O)/trace $(PICTURES)
 demo: $(O)/demo/demo
 	@$(RUNNER) $< $(DEMO_ARGS)
 
@@ -272,6 +275,6 @@ clean:
 FORCE:
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all have-check check valgrind lint bench-tools bench-build bench docs examples demo setup setup-peers help clean FORCE
+.PHONY: all have-check check valgrind lint bench-tools bench-build bench docs examples demo trace-demo setup setup-peers help clean FORCE
 -include $(patsubst %.o,%.d,$(OBJ) $(SUPPORT) $(HARNESS) $(DEMO)) $(EXAMPLES:$(O)/%=$(O)/docs/%.d) \
          $(patsubst %,%.d,$(TEST_C) $(TEST_CXX) $(BENCH))

@@ -84,6 +84,7 @@ put_all() {
 	put "$mandir/man7" docs/man/*.7
 	put "$docdir" README.md CHANGELOG.md LICENSE docs/*.md docs/*.html
 	put "$docdir/notes" docs/notes/*
+	put "$docdir/pictures" docs/pictures/*
 	put "$docdir/examples" docs/examples/*.c docs/examples/*.md
 	put "$datadir/bide/gdb" src/inspect/gdb/*.py
 }

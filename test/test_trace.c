@@ -318,6 +318,46 @@ START_TEST(a_trace_may_begin_and_end_in_the_middle_of_a_run)
 }
 END_TEST
 
+/* ---- where ---------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) int yield_deeply(int depth)
+{
+	int result = depth > 0 ? yield_deeply(depth - 1) : bide_yield();
+	__asm__ volatile(""); /* no tail call */
+	return result;
+}
+
+static void *yield_from_two_lines(void *arg)
+{
+	for (int i = 0; i < 100; i++) {
+		must(bide_yield() == 0);
+		must(yield_deeply(i % 5) == 0);
+		char *room = __builtin_alloca((size_t)(16 + 16 * (i % 7))); /* a frame that is not always as large */
+		memset(room, i, 16);
+		__asm__ volatile("" : : "r"(room) : "memory");
+		must(yield_deeply(2) == 0);
+	}
+	return arg;
+}
+
+/* What the unwinder found for a place is read from the stack from then on: the same must come out. */
+START_TEST(where_a_task_left_is_told_by_function_and_line)
+{
+	int marks = 0;
+	if (suite_is_for("address") || suite_is_for("thread"))
+		return; /* the library's functions are not in one piece */
+	begin();
+	run_virtual(yield_from_two_lines, NULL);
+	end();
+	for (const char *line = NULL; (line = json_line(text, line, MARK("ready"), NULL)); marks++) {
+		const char *at = strstr(line, "\"at\":\"");
+		must_msg(at && at < strchr(line, '\n'), "no place in %.200s", line);
+		must_msg(strncmp(at, "\"at\":\"yield_", 12) == 0 && strstr(at, "(test_trace.c:"), "%.200s", line);
+	}
+	ck_assert_int_ge(marks, 300);
+}
+END_TEST
+
 /* ---- names -------------------------------------------------------------------------------------- */
 
 static void *end_under_a_name(void *arg)
@@ -605,7 +645,7 @@ int main(void)
 	    TEST(slices_follow_each_other_and_arrows_lead_from_wakes_to_runs),
 	    TEST(an_eager_child_interrupts_its_parents_slice),
 	    TEST(a_trace_may_begin_and_end_in_the_middle_of_a_run),
-	    TEST(any_name_is_written_as_json_that_may_stand_in_html),
+	    TEST(where_a_task_left_is_told_by_function_and_line), TEST(any_name_is_written_as_json_that_may_stand_in_html),
 	    TEST(of_many_events_the_last_are_kept_and_the_others_counted),
 	    TEST(a_name_is_told_although_its_event_is_lost), TEST(runs_one_after_the_other_have_tracks_of_their_own),
 	    TEST(each_of_several_loops_is_told), TEST(a_trace_may_end_while_a_loop_of_another_thread_goes_on),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # build.sh DIRECTORY: the project's texts, manual and examples as pages for a browser, below DIRECTORY/index.html, at
 # the places where the project has them. Needs awk; and mandoc, or else groff, for the manual pages. A page needs no
-# other file.
+# other file but its pictures.
 into=${1:?a directory}
 cd "$(dirname "$0")/../.." || exit
 rm -rf "$into"
@@ -86,7 +86,10 @@ for file in docs/man/*.[37]; do
 done
 manual_index | page docs/man/index.html 'bide: manual'
 for file in $(sources | sort -u); do
-	case $file in docs/man/*.[37]) continue ;; esac
+	case $file in
+	docs/man/*.[37]) continue ;;
+	*.png) mkdir -p "$into/$(dirname "$file")" && cp "$file" "$into/$file"; continue ;;
+	esac
 	[ -f "$file" ] || continue
 	{ printf '<h1>%s</h1>\n<pre>\n' "$(basename "$file")"; escape "$file"; printf '</pre>\n'; } | page "$file.html" "bide: $(basename "$file")"
 done

@@ -38,13 +38,16 @@ function span(token,    middle) {
 	if (token ~ /^\*/)
 		return "<em>" inline(substr(token, 2, length(token) - 2)) "</em>"
 	middle = index(token, "](")
+	if (token ~ /^!/)
+		return "<img src=\"" substr(token, middle + 2, length(token) - middle - 2) "\" alt=\"" \
+			escape(substr(token, 3, middle - 3)) "\">"
 	return "<a href=\"" target(substr(token, middle + 2, length(token) - middle - 2)) "\">" \
 		inline(substr(token, 2, middle - 2)) "</a>"
 }
 
 function inline(s,    out, token) {
 	out = ""
-	while (match(s, /`[^`]+`|\[[^]]*\]\([^) ]*\)|\*\*[^*]+\*\*|\*[^* ][^*]*\*/)) {
+	while (match(s, /`[^`]+`|!?\[[^]]*\]\([^) ]*\)|\*\*[^*]+\*\*|\*[^* ][^*]*\*/)) {
 		out = out escape(substr(s, 1, RSTART - 1))
 		token = substr(s, RSTART, RLENGTH)
 		s = substr(s, RSTART + RLENGTH)

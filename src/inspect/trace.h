@@ -4,6 +4,7 @@
 #define INSPECT_TRACE_H
 
 #include "inspect/trace_ring.h"
+#include "inspect/trace_stack.h"
 #include "sched/loop.h"
 
 /* Belongs to one loop at a time; when that has ended, the next one goes on in the same ring. */
@@ -14,6 +15,7 @@ struct trace {
 	unsigned session;        /* which it is of; one that is over gets no more events */
 	uint32_t run;            /* the loop's number in the session, from 1 on */
 	uint64_t running;        /* the id of the task whose slice it is; 0: none */
+	struct trace_steps steps;
 	struct trace_ring ring;
 };
 

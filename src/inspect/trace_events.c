@@ -118,9 +118,11 @@ static void write_run(struct trace_json *json)
 static void write_stack(struct trace_json *json)
 {
 	const struct trace_event *stack = json->event + 1;
-	if (stack == json->end || stack->kind != TRACE_STACK || stack->task != json->event->task)
+	if (stack == json->end || stack->kind != TRACE_STACK || stack->task != json->event->task || !stack->frames[0])
 		return;
-	place(json, "at", trace_places_caller(&json->places, stack->frames, TRACE_FRAMES));
+	uintptr_t caller = trace_places_caller(&json->places, stack->frames, TRACE_FRAMES);
+	if (caller)
+		place(json, "at", caller);
 	trace_key(json, "stack");
 	for (int i = 0; i < TRACE_FRAMES && stack->frames[i]; i++) {
 		const char *frame = trace_place(&json->places, (uintptr_t)stack->frames[i]);

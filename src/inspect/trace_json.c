@@ -25,6 +25,8 @@ static void meet(struct trace_json *json, const struct trace_event *event, uint6
 		json->err = ENOMEM;
 	else if ((event->kind == TRACE_NAME || event->kind == TRACE_END) && task == event->task && *event->text)
 		memcpy(track->name, event->text, sizeof track->name);
+	else if (event->kind == TRACE_SPAWN && task == event->task)
+		track->fn = event->object;
 }
 
 static void meet_all(struct trace_json *json, const struct trace_event *events, size_t count)
@@ -95,6 +97,20 @@ struct trace_json *trace_json_open(const char *path, const struct trace_scale *s
 	return json;
 }
 
+/* Its own, or that of what it calls, without the file. */
+static void add_name(struct trace_json *json, const struct track *track, struct text *name)
+{
+	if (*track->name || track->fn)
+		text_add(name, " ");
+	if (*track->name || !track->fn) {
+		text_add(name, track->name);
+		return;
+	}
+	const char *place = trace_place(&json->places, (uintptr_t)track->fn);
+	for (const char *end = strstr(place, " ("); place != end && *place; place++)
+		text_add(name, (char[]){ *place, '\0' });
+}
+
 static void name_track(struct trace_json *json, const struct track *track)
 {
 	char label[24 + TRACE_TEXT_SIZE];
@@ -103,9 +119,7 @@ static void name_track(struct trace_json *json, const struct track *track)
 	if (track->task == 0)
 		text_add(&name, "loop ");
 	text_add_decimal(&name, track->task ? track->task : track->run);
-	if (*track->name)
-		text_add(&name, " ");
-	text_add(&name, track->name);
+	add_name(json, track, &name);
 	trace_line(json, "M", "thread_name", track, 0);
 	trace_out_add(&json->out, ",\"args\":{\"name\":");
 	trace_out_string(&json->out, label, sizeof label);

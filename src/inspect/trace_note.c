@@ -62,6 +62,15 @@ static void note_park(struct trace *trace, const struct task *task)
 	trace_ring_put(&trace->ring, &event);
 }
 
+static void note_stack(struct trace *trace, const struct task *task)
+{
+	struct trace_event event = { .kind = TRACE_STACK, .run = trace->run, .task = trace->running };
+	if (!trace_stack_walk(&trace->steps, task, event.frames))
+		return;
+	event.cycles = context_cycles();
+	trace_ring_put(&trace->ring, &event);
+}
+
 /* One that has ended has said so already, and its record may be another's by now. */
 static void note_leave(struct trace *trace, const struct task *task)
 {
@@ -73,6 +82,7 @@ static void note_leave(struct trace *trace, const struct task *task)
 		struct trace_event event = event_of(trace, TRACE_READY, task);
 		trace_ring_put(&trace->ring, &event);
 	}
+	note_stack(trace, task);
 	trace->running = 0;
 }
 

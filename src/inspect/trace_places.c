@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <bide/sync.h>
+
+#include "await/record.h"
+
 const char *trace_place(struct trace_places *places, uintptr_t address)
 {
 	size_t i = (size_t)((address * 0x9e3779b97f4a7c15u) >> 32) % TRACE_PLACES;
@@ -15,22 +19,36 @@ const char *trace_place(struct trace_places *places, uintptr_t address)
 	return places->all[i].text;
 }
 
-static bool is_public(struct trace_places *places, uintptr_t address)
+/* Functions of the first and of the last file that the library is linked of, and of some between. As a rule its
+ * code lies in one piece, whether it is shared or part of the program. */
+static void (*const landmarks[])(void) = {
+	context_entry,
+	(void (*)(void))life_main,
+	(void (*)(void))loop_run,
+	(void (*)(void))bide_sem_acquire,
+	(void (*)(void))bide_sem_release,
+};
+
+static bool is_between_landmarks(uintptr_t address)
 {
-	return strncmp(trace_place(places, address), "bide_", 5) == 0;
+	uintptr_t low = UINTPTR_MAX, high = 0;
+	for (size_t i = 0; i < sizeof landmarks / sizeof *landmarks; i++) {
+		uintptr_t mark = (uintptr_t)landmarks[i];
+		low = mark < low ? mark : low;
+		high = mark > high ? mark : high;
+	}
+	return address >= low && address < high;
 }
 
-#define GAP 2
+static bool is_ours(struct trace_places *places, uintptr_t address)
+{
+	return is_between_landmarks(address) || strncmp(trace_place(places, address), "bide_", 5) == 0;
+}
 
 uintptr_t trace_places_caller(struct trace_places *places, const uint64_t *frames, int count)
 {
-	int found = -1, last = -1;
-	for (int i = 0; i < count && frames[i] && (found < 0 || i - found <= GAP + 1); i++) {
-		last = i;
-		if (is_public(places, (uintptr_t)frames[i]))
-			found = i;
-	}
-	if (found >= 0 && found + 1 < count && frames[found + 1])
-		last = found + 1;
-	return last < 0 ? 0 : (uintptr_t)frames[last];
+	int i = 0;
+	while (i < count && frames[i] && is_ours(places, (uintptr_t)frames[i]))
+		i++;
+	return i < count ? (uintptr_t)frames[i] : 0;
 }

@@ -20,9 +20,8 @@ struct trace_places {
 /* Good until the next call; as base/place.h has it. */
 const char *trace_place(struct trace_places *places, uintptr_t address);
 
-/* Of a waiting task's frames, innermost first, the one that called the library: the caller of the outermost
- * function of ours, as long as no more than two others lie between one of them and the next. If none is
- * found it is the outermost frame; 0 if there is no frame. */
+/* Of a waiting task's frames, innermost first, the one that called the library. In a program that is optimised
+ * across files it may be one of the library's, since its code is not in one piece then. 0: it is not among them. */
 uintptr_t trace_places_caller(struct trace_places *places, const uint64_t *frames, int count);
 
 #endif

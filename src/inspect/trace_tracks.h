@@ -12,6 +12,7 @@ struct track {
 	uint32_t run;
 	uint32_t number;        /* its own, from 1 on; 0: this place is free */
 	char name[TRACE_TEXT_SIZE];
+	uint64_t fn;            /* what it calls; 0: that is not known */
 	uint64_t flow;          /* the arrow that leads to its next slice; 0: none */
 
 	/* The slice that is open. */
