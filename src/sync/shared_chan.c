@@ -232,8 +232,7 @@ static int wait_outside(struct shared_wait *wait)
 	list_push_tail(&run->outside_waits, &wait->of_run);
 	loop->listeners++;
 	pace_expect(&loop->pace);
-	wait_begin(wait->task, NULL, WAIT_SHARED_CHAN, wait->chan)->detail =
-	    wait->side == SHARED_CHAN_RECV ? WAIT_TO_TAKE : WAIT_TO_PUT;
+	wait_begin(wait->task, NULL, WAIT_SHARED_CHAN, wait->chan)->detail = (int32_t)wait->side;
 	int status = park(wait->task, BIDE_NEVER);
 	int err = wait->is_told ? wait->err : leave(wait, status);
 	loop->listeners--;

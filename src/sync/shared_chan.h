@@ -6,9 +6,11 @@
 
 #include <bide/chan.h>
 
+#include "sched/wait.h"
+
 enum shared_chan_side {
-	SHARED_CHAN_SEND,
-	SHARED_CHAN_RECV
+	SHARED_CHAN_SEND = WAIT_TO_PUT,
+	SHARED_CHAN_RECV = WAIT_TO_TAKE
 };
 
 bide_chan *shared_chan_new(size_t item_size, size_t capacity, void (*drop)(void *item));
