@@ -718,7 +718,8 @@ static void *post_on_and_on(void *arg)
 		if (!loop) {
 			sched_yield();
 		} else if (bide_post(loop, count_run, late) == 0) {
-			atomic_fetch_add(&late->accepted, 1);
+			if (atomic_fetch_add(&late->accepted, 1) % 32 == 0)
+				sched_yield(); /* a loop whose thread is held up is not to find a million of them */
 		} else {
 			must(errno == ESHUTDOWN);
 			atomic_fetch_add(&late->refused, 1);
@@ -741,7 +742,7 @@ START_TEST(posts_that_race_with_the_end_are_run_or_refused)
 	struct late late = { .run = 0 };
 	pthread_t threads[2] = { start(post_on_and_on, &late), start(post_on_and_on, &late) };
 	int fds = count_fds();
-	for (int i = suite_scaled_down(500, 50); i > 0; i--)
+	for (int i = suite_scaled_down(300, 50); i > 0; i--)
 		run_real(short_main, &late);
 	atomic_store(&late.is_over, true);
 	finish(threads[0]);
@@ -796,6 +797,47 @@ VIRTUAL_TEST(another_thread_has_no_way_but_a_post)
 	must(bide_future_destroy(&foreign) == 0);
 }
 
+static void *refused(void *arg)
+{
+	must(bide_sleep(1) < 0 && errno == EPERM);
+	must(bide_future_set(&foreign, NULL) < 0 && errno == EPERM);
+	return arg;
+}
+
+static void *have_a_thread_refused(void *arg)
+{
+	must(bide_future_init(&foreign, NULL) == 0);
+	ck_fails(bide_future_get(&foreign, NULL), EINPROGRESS);
+	finish(start(refused, NULL));
+	must(bide_future_destroy(&foreign) == 0);
+	return arg;
+}
+
+static void run_with_a_thread_refused(void *flags)
+{
+	bide_config config = BIDE_CONFIG_INIT;
+	config.flags = *(unsigned *)flags;
+	_exit(bide_run(have_a_thread_refused, NULL, &config, NULL) < 0);
+}
+
+/* Scenario H11. _i: in debug mode. Of two calls at the same time one is told of. */
+START_TEST(a_thread_that_is_refused_is_told_what_it_may_call)
+{
+	unsigned flags = _i ? BIDE_DEBUG : 0;
+	struct death death = death_of(run_with_a_thread_refused, &flags);
+	ck_assert_int_eq(death.exit_status, 0);
+	char *told = strstr(death.text, "EPERM");
+	ck_assert((told != NULL) == (_i == 1));
+	if (!told)
+		return;
+	ck_assert_ptr_null(strstr(told + 1, "EPERM"));
+	static const char *const calls[] = { "bide_post()", "bide_post_cancel()", "bide_future_post()", "bide_post_signal()",
+		"bide_loop_ref()", "bide_loop_unref()", "shared channel", "bide-threads(7)" };
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		ck_assert_ptr_nonnull(strstr(told, calls[i]));
+}
+END_TEST
+
 VIRTUAL_TEST(bad_input_is_refused)
 {
 	bide_loop *loop = bide_loop_self();
@@ -846,5 +888,6 @@ int main(void)
 	    TEST(posts_that_race_with_the_end_are_run_or_refused),
 	    TEST(a_post_after_the_end_is_refused),
 	    TEST(another_thread_has_no_way_but_a_post),
+	    LOOP(a_thread_that_is_refused_is_told_what_it_may_call, 0, 2),
 	    TEST(bad_input_is_refused));
 }

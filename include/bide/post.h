@@ -6,7 +6,8 @@
  * call is marked [T]: what is declared here, the calls on a shared channel that do not wait
  * (bide/chan.h), bide_pool_new() and bide_pool_close() (bide/offload.h), bide_now(),
  * bide_after(), bide_fault(), and bide_loop_self(), bide_self() and the like, which tell it that it has no
- * loop. Of these the ones marked [A] may be called from signal handlers too.
+ * loop. Of these the ones marked [A] may be called from signal handlers too. While a run in debug mode is on
+ * stderr is told of a thread that was refused, once a second at most, and of what it may call.
  *
  * The loop is named by the bide_loop * that bide_loop_self() returned on its own thread. It may be kept for
  * as long as you like: once the loop has ended every call fails with ESHUTDOWN (the same handle comes again

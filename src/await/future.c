@@ -9,6 +9,7 @@
 #include "await/posted.h"
 #include "await/record.h"
 #include "base/fail.h"
+#include "sched/elsewhere.h"
 
 struct future *future_resolve(const bide_future *public_future)
 {
@@ -19,7 +20,7 @@ struct future *future_resolve(const bide_future *public_future)
 	}
 	if (!loop_current || (future->loop &&
 	    (future->loop != loop_current || future->run != run_of(loop_current)->serial))) {
-		errno = EPERM;
+		fail_elsewhere();
 		return NULL;
 	}
 	future->loop = loop_current;

@@ -21,6 +21,7 @@
 #include "await/tower.h"
 #include "base/fail.h"
 #include "base/place.h"
+#include "sched/elsewhere.h"
 #include "sched/posts.h"
 
 #define KNOWN_FLAGS (BIDE_DEBUG | BIDE_NO_SIGNALS | BIDE_VIRTUAL_CLOCK | BIDE_RANDOM_ORDER |      \
@@ -256,6 +257,7 @@ static int init_loop(struct run *run)
 	if (run->config.flags & BIDE_DEBUG) {
 		run->loop.after_slice = slice_ended;
 		leaks_begin(run);
+		elsewhere_debug(1);
 	}
 	sweep_init(run, run->config.trim_after);
 	return 0;
@@ -264,6 +266,8 @@ static int init_loop(struct run *run)
 static void destroy_run(struct run *run)
 {
 	leaks_end(run);
+	if (run->config.flags & BIDE_DEBUG)
+		elsewhere_debug(-1);
 	timers_abandon(run);
 	soons_free(run);
 	done_callbacks_free(run);

@@ -7,6 +7,7 @@
 
 #include "await/record.h"
 #include "base/fail.h"
+#include "sched/elsewhere.h"
 
 #define KNOWN_FLAGS (BIDE_EAGER | BIDE_DETACHED | BIDE_START_ALWAYS)
 
@@ -21,7 +22,7 @@ static int check_attr(const bide_task_attr *attr)
 static int check_loop(struct loop *loop)
 {
 	if (!loop)
-		return fail_with(EPERM);
+		return fail_elsewhere();
 	struct run *run = run_of(loop);
 	if (run->is_main_done || (run->config.max_tasks && run->alive >= run->config.max_tasks))
 		return fail_with(EAGAIN);

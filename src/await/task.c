@@ -11,6 +11,7 @@
 #include "await/record.h"
 #include "base/place.h"
 #include "base/text.h"
+#include "sched/elsewhere.h"
 
 _Static_assert((int)BIDE_TASK_CREATED == (int)TASK_CREATED && (int)BIDE_TASK_READY == (int)TASK_READY &&
     (int)BIDE_TASK_RUNNING == (int)TASK_RUNNING && (int)BIDE_TASK_SUSPENDED == (int)TASK_SUSPENDED &&
@@ -34,8 +35,8 @@ static int what_is_wrong(const bide_task *handle)
 struct await_task *handle_resolve(const bide_task *handle)
 {
 	struct await_task *task = handle_look(handle);
-	if (unlikely(!task))
-		errno = what_is_wrong(handle);
+	if (unlikely(!task) && (errno = what_is_wrong(handle)) == EPERM)
+		fail_elsewhere();
 	return task;
 }
 

@@ -7,6 +7,7 @@
 #include "await/record.h"
 #include "await/run.h"
 #include "base/fail.h"
+#include "sched/elsewhere.h"
 
 bide_time bide_now(void)
 {
@@ -70,7 +71,7 @@ int bide_call_soon(void (*fn)(void *arg), void *arg)
 {
 	struct loop *loop = loop_current;
 	if (!loop || !fn)
-		return fail_with(fn ? EPERM : EINVAL);
+		return fn ? fail_elsewhere() : fail_with(EINVAL);
 	struct soon *soon = memory_alloc(loop->memory, sizeof *soon);
 	if (!soon)
 		return -1;
@@ -135,7 +136,7 @@ static inline __attribute__((always_inline)) int arm(bide_timer *public_timer, b
 	if (!timer || !fn)
 		return fail_with(EINVAL);
 	if (!loop || (timer->loop && timer->loop != loop))
-		return fail_with(EPERM);
+		return fail_elsewhere();
 	if (timer->loop)
 		take_out(timer);
 	else if (timers_pledge(&loop->timers, 1) < 0)
@@ -170,7 +171,7 @@ int bide_timer_cancel(bide_timer *public_timer)
 	if (!timer->loop)
 		return 0;
 	if (timer->loop != loop_current)
-		return fail_with(EPERM);
+		return fail_elsewhere();
 	take_out(timer);
 	become_idle(timer);
 	return 1;

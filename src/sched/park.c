@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/list.h"
+#include "sched/elsewhere.h"
 
 const char *const wait_kind_names[] = {
 #define X(name, text) text,
@@ -201,6 +202,8 @@ struct task *checkpoint_slowly(struct task *task)
 {
 	if (!task) {
 		errno = EPERM;
+		if (!loop_current)
+			fail_elsewhere();
 		return NULL;
 	}
 	if (task->interrupt && --task->loop->budget <= CALL_BUDGET - FAILING_CALLS) {

@@ -163,7 +163,7 @@ static inline int check_chan(const bide_chan *chan)
 		return fail_with(EINVAL);
 	if (likely(chan->selectable.loop == loop_current))
 		return 0;
-	return chan->selectable.loop == LOOPS_ALL ? SHARED : fail_with(EPERM);
+	return chan->selectable.loop == LOOPS_ALL ? SHARED : fail_elsewhere();
 }
 
 static inline int check_item(const bide_chan *chan, const void *item)

@@ -8,6 +8,7 @@
 
 #include "await/record.h"
 #include "base/fail.h"
+#include "sched/elsewhere.h"
 #include "sync/holder.h"
 
 /* How the waiting part of a call is marked, which always switches and is called last: see CONTEXT_RETURNS_BY_JUMP. */
@@ -35,7 +36,7 @@ static inline int line_check(const struct list *line)
 	const struct wait *head = line_head(line);
 	if (loop_current && (!head || head->task->loop == loop_current))
 		return 0;
-	return fail_with(EPERM);
+	return fail_elsewhere();
 }
 
 #endif
