@@ -154,7 +154,7 @@ bide_chan *bide_chan_new(size_t item_size, size_t capacity, unsigned flags, void
 	return flags ? shared_chan_new(item_size, capacity, drop) : new_here(item_size, capacity, drop);
 }
 
-/* What the checks say of a shared channel. */
+/* What the check says of a shared channel. */
 #define SHARED 1
 
 static inline int check_chan(const bide_chan *chan)
@@ -166,12 +166,19 @@ static inline int check_chan(const bide_chan *chan)
 	return chan->selectable.loop == LOOPS_ALL ? SHARED : fail_elsewhere();
 }
 
-static inline int check_item(const bide_chan *chan, const void *item)
+static inline bool is_ours(const bide_chan *chan, const void *item)
+{
+	return likely(chan != NULL) && likely(chan->selectable.loop == loop_current) &&
+	    (likely(item != NULL) || chan->ring.item_size == 0);
+}
+
+/* The call on a channel that is not ours: shared, or refused. Apart, so that calls on ours are no longer for it. */
+static __attribute__((noinline, cold)) int not_ours(bide_chan *chan, void *item, enum shared_chan_side side, bool waits)
 {
 	int checked = check_chan(chan);
-	if (unlikely(checked != 0))
-		return checked;
-	return item || chan->ring.item_size == 0 ? 0 : fail_with(EINVAL);
+	if (checked == SHARED)
+		return waits ? shared_chan_move(chan, side, item) : shared_chan_try(chan, side, item);
+	return checked < 0 ? -1 : fail_with(EINVAL);
 }
 
 /* As checkpoint(), which may let others run: if the last reference goes meanwhile the channel is closed and
@@ -198,9 +205,8 @@ static LINE_WAITS int wait_with_item(struct task *self, struct list *line, bide_
 
 int bide_chan_send(bide_chan *chan, const void *item)
 {
-	int checked = check_item(chan, item);
-	if (unlikely(checked != 0))
-		return checked < 0 ? -1 : shared_chan_move(chan, SHARED_CHAN_SEND, (void *)(uintptr_t)item);
+	if (unlikely(!is_ours(chan, item)))
+		return not_ours(chan, (void *)(uintptr_t)item, SHARED_CHAN_SEND, true);
 	struct task *self = chan_checkpoint(chan);
 	if (!self)
 		return -1;
@@ -212,9 +218,8 @@ int bide_chan_send(bide_chan *chan, const void *item)
 
 int bide_chan_recv(bide_chan *chan, void *item)
 {
-	int checked = check_item(chan, item);
-	if (unlikely(checked != 0))
-		return checked < 0 ? -1 : shared_chan_move(chan, SHARED_CHAN_RECV, item);
+	if (unlikely(!is_ours(chan, item)))
+		return not_ours(chan, item, SHARED_CHAN_RECV, true);
 	struct task *self = chan_checkpoint(chan);
 	if (!self)
 		return -1;
@@ -226,18 +231,16 @@ int bide_chan_recv(bide_chan *chan, void *item)
 
 int bide_chan_trysend(bide_chan *chan, const void *item)
 {
-	int checked = check_item(chan, item);
-	if (unlikely(checked != 0))
-		return checked < 0 ? -1 : shared_chan_try(chan, SHARED_CHAN_SEND, (void *)(uintptr_t)item);
+	if (unlikely(!is_ours(chan, item)))
+		return not_ours(chan, (void *)(uintptr_t)item, SHARED_CHAN_SEND, false);
 	int err = try_send(chan, item);
 	return err ? fail_with(err) : 0;
 }
 
 int bide_chan_tryrecv(bide_chan *chan, void *item)
 {
-	int checked = check_item(chan, item);
-	if (unlikely(checked != 0))
-		return checked < 0 ? -1 : shared_chan_try(chan, SHARED_CHAN_RECV, item);
+	if (unlikely(!is_ours(chan, item)))
+		return not_ours(chan, item, SHARED_CHAN_RECV, false);
 	int err = try_recv(chan, item);
 	return err ? fail_with(err) : 0;
 }
