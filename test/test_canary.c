@@ -380,7 +380,8 @@ static void stop_at_a_mutex(void *arg)
 START_TEST(a_task_that_stops_the_loop_at_a_pthread_mutex_is_named)
 {
 	struct death death = death_of(stop_at_a_mutex, NULL);
-	ck_assert_msg(death.exit_status == 7, "signal %d, %s", death.signal, death.text);
+	bool is_memcheck = suite_is_under("valgrind"); /* which has a status of its own for what is left there */
+	ck_assert_msg(death.exit_status == 7 || is_memcheck, "signal %d, %s", death.signal, death.text);
 	ck_assert_msg(strstr(death.text, "\"alice\" waits while it holds pthread mutex"), "%s", death.text);
 	ck_assert_msg(strstr(death.text, "\"bob\", spawned at main_of_two_at_a_mutex"), "%s", death.text);
 	if (!suite_is_for("thread")) /* which keeps a signal back while it waits for the mutex */
@@ -520,8 +521,8 @@ START_TEST(a_forked_process_watches_its_own_loops)
 {
 	bide_time duration = 120 * BIDE_MSEC;
 	bide_config config = watched(BIDE_DEBUG, 0, 0);
-	if (suite_is_for("thread") || suite_is_for("address") || suite_is_under("qemu"))
-		return; /* a child of theirs cannot have threads */
+	if (suite_is_for("thread") || suite_is_for("address") || suite_is_under("qemu") || suite_is_under("valgrind"))
+		return; /* a child of theirs cannot have threads, or has lost what others had */
 	must_run(&config, fork_one, &duration);
 }
 END_TEST

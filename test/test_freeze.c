@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Another thread is held where it stands: inspect/freeze.h. */
+ * Another thread is held where it stands: inspect/freeze.h.
+ * valgrind: skip (it has signals of its own) */
 #include "inspect/freeze.h"
 
 #include <pthread.h>
