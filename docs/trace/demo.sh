@@ -46,7 +46,7 @@ page echo_server 'An echo server and its clients'
 if [ -n "$pictures" ] && command -v chromium >/dev/null; then
 	mkdir -p "$pictures"
 	picture countdown 28 light 1120,700 trace-countdown.png
-	picture stalled_read 14 dark 1120,700 trace-stalled-read.png
+	picture stalled_read 18 dark 1120,700 trace-stalled-read.png
 	picture echo_server 16 light 1120,700 trace-echo-server.png
 	rm -rf "$out/browser"
 elif [ -n "$pictures" ]; then
