@@ -220,6 +220,7 @@ START_TEST(everything_that_happens_is_told)
 	must(json_number(about("sleeping", "\"wake\""), "err") == 0);
 	must(on_track("awaiting", "\"for\":\"future\""));
 	must(on_track("main", "\"future\"") && on_track("main", MARK("ready")));
+	must(json_count(text, MARK("at"), "\"at\":\"") == 2); /* of the cancels */
 	must(json_line(about("stuck", "\"cancel\""), NULL, "\"reason\":\"a \\u0022reason\\u0022\"", NULL));
 	must(json_line(about("stuck", "\"wake\""), NULL, "\"err\":\"ECANCELED\"", NULL));
 	must(strstr(on_track("stuck", "\"end\""), "\"err\":\"ECANCELED\""));

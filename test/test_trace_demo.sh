@@ -42,6 +42,7 @@ cancel_wakes_the_read() {
 
 parks_tell_their_lines() {
 	grep '"name":"park"' "$tmp/trace/stalled_read.json" | grep -q '"for":"fd".*"at":"read_stalled (stalled_read.c:[0-9]*)"' &&
+		grep '"name":"at"' "$tmp/trace/stalled_read.json" | grep -q '"at":"time_out (stalled_read.c:41)"' &&
 		grep '"name":"park"' "$tmp/trace/echo_server.json" | grep -q '"at":"serve_client (echo_server.c:[0-9]*)"'
 }
 

@@ -15,6 +15,7 @@ int bide_cancel(bide_task *handle, const char *reason)
 		return -1;
 	if (task_outcome(task)->is_done)
 		return fail_with(ESRCH);
+	trace_note(loop_current->tracer, TRACE_AT, NULL, __builtin_return_address(0), 0);
 	cancel_request(task, reason);
 	return 0;
 }

@@ -24,6 +24,7 @@ enum trace_kind {
 	TRACE_READY,    /* task: ... it is at the end of the ready queue */
 	TRACE_END,      /* task: has ended; value: its errno */
 	TRACE_WAKE,     /* task: its wait ended; value: 0 or an errno. Before it is taken out of its queues */
+	TRACE_AT,       /* a call that leads to the next event; object: the address it returns to */
 	TRACE_CANCEL,   /* task: object: the reason, a text or NULL */
 	TRACE_SLEEP,    /* the poller is about to be asked; value: how long it may sleep */
 	TRACE_POLL,     /* ... and has answered; value: how many events */
