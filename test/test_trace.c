@@ -193,6 +193,7 @@ static void *do_everything(void *arg)
 	must(bide_cancel(unborn, "too late") == 0);
 	must(bide_call_soon(call_back, NULL) == 0);
 	must(bide_yield() == 0);
+	settle();
 	must(bide_future_set(&future, arg) == 0);
 	must(bide_cancel(stuck, "a \"reason\"") == 0);
 	must_end_well(sleeping);
