@@ -93,18 +93,35 @@ other_files_are_refused() {
 
 # ---- a report of a real run
 
+has() { # PATTERN FILE
+	grep -q -e "$1" "$2" || {
+		echo "no $1 in $2:"
+		head -c 3000 "$2"
+		return 1
+	}
+}
+
+# The row's median as the reports write numbers of its size.
+median_of() { # CASE
+	sed -n "s/.*\"case\":\"$1\".*\"median\":\([0-9.]*\).*/\1/p" "$dir/run/results.json" | head -1 |
+		awk '{ printf("%.*f", $1 >= 1000 ? 0 : $1 >= 100 ? 1 : $1 >= 10 ? 2 : 3, $1) }'
+}
+
+samples_of() { # CASE
+	sed -n "s/.*\"case\":\"$1\".*\"samples\":\[\([^]]*\).*/\1/p" "$dir/run/results.json" | tr , '\n' | wc -l
+}
+
 a_run_is_reported_with_its_machine_samples_and_charts() {
 	mkdir -p "$dir/run/results" &&
 		"$O/bench/sync" --quick --case mutex --record "$dir/run/results" >/dev/null &&
 		sh bench/tools/collect.sh "$dir/run/results" >"$dir/run/results.json" &&
 		"$O/bench/report" "$dir/run/results.json" "$dir/run/report.md" "$dir/run/report.html" || return 1
-	median=$(sed -n 's/.*"case":"mutex and condition".*"median":\([0-9]*\.[0-9]\).*/\1/p' "$dir/run/results.json" | head -1)
-	samples=$(sed -n 's/.*"case":"mutex and condition".*"samples":\[\([^]]*\).*/\1/p' "$dir/run/results.json" | tr , '\n' | wc -l)
-	[ -n "$median" ] && [ "$samples" -ge 20 ] &&
-		grep -q "^| mutex and condition | ns | cpu | $median" "$dir/run/report.md" &&
-		grep -q "^- kernel: $(uname -s) $(uname -r)" "$dir/run/report.md" &&
-		grep -q 'mutex and condition | [0-9.]* ns | at most' "$dir/run/report.md" &&
-		grep -q "class=\"bide\".*>$median" "$dir/run/report.html" && says 0 'compared 3 rows' "$dir/run/results.json" "$dir/run/results.json"
+	median=$(median_of 'mutex and condition')
+	[ "$(samples_of 'mutex and condition')" -ge 20 ] && has "^| mutex and condition | ns | cpu | $median" "$dir/run/report.md" &&
+		has "^- kernel: $(uname -s) $(uname -r)" "$dir/run/report.md" &&
+		has 'mutex and condition | [0-9.]* ns | at most' "$dir/run/report.md" &&
+		has "class=\"bide\".*>$median" "$dir/run/report.html" &&
+		says 0 'compared 3 rows' "$dir/run/results.json" "$dir/run/results.json"
 }
 
 what_means_something_to_a_browser_is_escaped() {
