@@ -4,7 +4,7 @@
 #   make               both libraries, built out of tree in $(O)
 #   make demo          tasks against threads on real sockets; needs only a compiler
 #   make setup         install what the tests need, through the system's package manager
-#   make setup-peers   install what the benchmarks compare with
+#   make setup-peers   install what the benchmarks compare with, and a browser for the tests of the trace pages
 #   make check         build and run the tests; some of them: make check T="test_timer test_coro*"
 #   make valgrind      the tests under memcheck; some of them: VALGRIND_TESTS="..."
 #   make lint          include direction, headers, symbols, text, analysers
@@ -32,6 +32,15 @@
 
 MAKEFLAGS += --no-builtin-rules
 all:
+
+# `make setup check`: what is looked for below has to be installed by then, so make begins again after it.
+ifneq ($(and $(filter setup,$(MAKECMDGOALS)),$(filter-out setup,$(MAKECMDGOALS))),)
+ifeq ($(MAKE_RESTARTS)$(findstring n,$(filter-out -%,$(firstword $(MAKEFLAGS)))),)
+include build/installed.mk
+build/installed.mk: FORCE
+	@sh test/setup.sh && mkdir -p $(@D) && : >$@
+endif
+endif
 
 # ---- tools
 
@@ -133,8 +142,8 @@ Q   := $(if $(V),,@)
 say  = @mkdir -p $(@D)$(if $(V),,; printf '  %-5s %s\n' $(1) $@)
 
 # Every object depends on this file, which changes when a tool or a flag does. Before anything is
-# compiled, `make setup check` has installed, and `make check` has found, what the tests need.
-first := $(filter setup,$(MAKECMDGOALS)) $(if $(filter check,$(MAKECMDGOALS)),have-check)
+# compiled, `make check` has found what the tests need.
+first := $(if $(filter check,$(MAKECMDGOALS)),have-check)
 stamp := $(CC) $(CXX) $(INTERNAL) $(BASE) $(LDFLAGS)
 ifneq ($(stamp),$(file <$(O)/flags))
 $(O)/flags: FORCE
@@ -228,7 +237,7 @@ all: $(LIBA) $(LIBSO)
 
 libcheck = $(shell $(PKG_CONFIG) $(1) check)
 found    = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2): run `make setup`))
-have-check: | $(filter setup,$(MAKECMDGOALS))
+have-check:
 	$(call found,$(PKG_CONFIG) --exists check,the tests need libcheck$(FOREIGN:%= for %) and pkg-config)
 	$(if $(RUNNER),$(call found,command -v $(firstword $(RUNNER)),there is no $(firstword $(RUNNER))))
 
@@ -237,7 +246,7 @@ check: $(TEST_C) $(TEST_CXX) $(if $(TEST_SH),all examples)
 	@$(ENV) sh test/tools/run.sh $(TEST_C) $(TEST_CXX) $(TEST_SH)
 
 VALGRIND_TESTS ?= $(T)
-valgrind: | $(filter setup,$(MAKECMDGOALS))
+valgrind:
 	@$(MAKE) --no-print-directory check VALGRIND=1 T='$(VALGRIND_TESTS)' RUNNER='$(MEMCHECK)'
 
 lint: all
@@ -261,7 +270,7 @@ demo: $(O)/demo/demo
 include package/package.mk
 
 setup:
-	@sh test/setup.sh
+	@$(if $(MAKE_RESTARTS),:,sh test/setup.sh)
 
 setup-peers:
 	@sh test/setup.sh peers

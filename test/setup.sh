@@ -3,7 +3,8 @@
 # Installs what the tests need through the system's package manager, after saying so. Where nothing is
 # missing it does nothing, and needs no privilege.
 #
-# setup.sh peers: what the benchmarks compare with, and draw with, instead.
+# setup.sh peers: what the benchmarks compare with, and draw with, instead; and the browser in which the pages of
+# traces are tested, which takes half as much room again as all that the tests need.
 
 needed='g++ make binutils check pkg-config'
 tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck spin libboost-context-dev
@@ -11,7 +12,7 @@ tools='valgrind libc6-dbg gdb clang libclang-rt-dev clang-tidy cppcheck spin lib
 cross='qemu-user gdb-multiarch gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross check:arm64 libstdc++6:arm64'
 if [ "${1:-}" = peers ]; then
 	needed=
-	tools='libboost-context-dev libboost-fiber-dev libuv1-dev libev-dev golang-go nginx wrk python3 gnuplot-nox'
+	tools='libboost-context-dev libboost-fiber-dev libuv1-dev libev-dev golang-go nginx wrk python3 gnuplot-nox chromium'
 	cross=
 fi
 
@@ -27,6 +28,7 @@ if ! have_dpkg; then
 		  for make check ARCH=aarch64  qemu-user (qemu-aarch64), a cross gcc and g++, and libcheck for arm64
 		  for make examples            llhttp or http-parser, for httpd (optional)
 		  for the example servers      curl, nc, wrk, which drive them in the tests (optional)
+		  for test_trace_demo          chromium, which runs the pages of traces (optional)
 		  for test_install             cmake, which builds a user's project with it (optional)
 		  for make bench               Boost.Context, libuv, libev, wrk, nginx, go, python3 (optional)
 	EOF

@@ -64,7 +64,7 @@ check a_cancel_wakes_the_stalled_read_which_ends_by_it cancel_wakes_the_read
 [ -n "$SAN" ] || check parks_tell_the_lines_of_the_program parks_tell_their_lines
 check pages_need_nothing_else needs_nothing_else
 if ! command -v chromium >/dev/null; then
-	echo 'test_trace_demo: no chromium here: the pages were not run'
+	echo 'test_trace_demo: no chromium here (make setup-peers installs it): the pages were not run'
 elif [ -n "$RUNNER$SAN" ]; then
 	echo 'test_trace_demo: the pages are run with the plain native build only'
 else
