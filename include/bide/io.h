@@ -51,7 +51,7 @@ BIDE_API ssize_t bide_write_all(int fd, const void *buf, size_t size, size_t *do
 /* As sendfile(2): sends up to `count` bytes of the file `in`, from *offset, which moves on, or from the
  * file's own position if offset is NULL. A count may be short; 0 is the end of the file. `out` may be
  * anything: the kernel copies if it is non-blocking, as all that bide makes is, else the call does, and
- * slower. The file is read on the spot. count 0: 0 at once.
+ * slower. What of the file is not in memory is first read on a thread. count 0: 0 at once.
  * Errors: EBADF; EINVAL a negative *offset; those of sendfile(2); EPIPE nobody reads. [S] */
 BIDE_API ssize_t bide_sendfile(int out, int in, off_t *offset, size_t count);
 

@@ -181,6 +181,38 @@ ssize_t file_writev(int fd, const struct iovec *iov, int count, off_t offset)
 	return needs_thread ? transfer(fd, iov, count, offset, &call) : result;
 }
 
+/* Can this byte be read without waiting? Where that cannot be told, or it is no file, the reader will see. */
+static bool is_at_hand(int fd, off_t offset)
+{
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	return read_on_the_spot(fd, &iov, 1, offset) >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+/* The first byte and the last are asked for: what is read ahead is read in order. */
+static bool are_at_hand(int fd, off_t offset, size_t size)
+{
+	struct stat status;
+	off_t end = offset + (off_t)size;
+	if (!is_at_hand(fd, offset))
+		return false;
+	if (system_fstat(fd, &status) < 0 || status.st_size <= offset)
+		return true;
+	return is_at_hand(fd, (end < status.st_size ? end : status.st_size) - 1);
+}
+
+int file_load(int fd, off_t offset, size_t size)
+{
+	if (are_at_hand(fd, offset, size))
+		return 0;
+	struct iovec iov = { memory_alloc(&memory_default, size), size };
+	struct file_call call = { .call = call_readv };
+	bool is_interrupted = iov.iov_base && transfer(fd, &iov, 1, offset, &call) < 0 &&
+	    (errno == ECANCELED || errno == ETIMEDOUT);
+	memory_free(&memory_default, iov.iov_base, size);
+	return is_interrupted ? -1 : 0;
+}
+
 /* ---- the public ones ---------------------------------------------------------------------------- */
 
 static int check_transfer(const void *buf, size_t size, off_t offset)

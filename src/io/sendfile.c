@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/system.h"
+#include "host/file.h"
 #include "io/sigpipe.h"
 #include "io/transfer.h"
 
@@ -53,6 +54,15 @@ static ssize_t send_some(struct io_call *call, int in, off_t *offset, size_t cou
 	return copy_file(call, in, offset, count);
 }
 
+/* So that the kernel does not wait for a disk on the loop's thread. */
+static int load(int in, const off_t *offset, size_t count)
+{
+	off_t from = offset ? *offset : system_lseek(in, 0, SEEK_CUR);
+	if (from < 0)
+		return errno == ESPIPE ? 0 : -1; /* what is no file, sendfile(2) may take or refuse */
+	return file_load(in, from, count < SIZE_AT_ONCE ? count : SIZE_AT_ONCE);
+}
+
 ssize_t bide_sendfile(int out, int in, off_t *offset, size_t count)
 {
 	struct io_call call;
@@ -65,6 +75,8 @@ ssize_t bide_sendfile(int out, int in, off_t *offset, size_t count)
 		return -1;
 	if (count == 0)
 		return io_check(&call);
+	if (load(in, offset, count) < 0)
+		return -1;
 	do
 		sent = io_ready(&call) ? send_some(&call, in, offset, count) : -1;
 	while (io_again(&call, sent));
