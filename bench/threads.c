@@ -2,11 +2,19 @@
  * Part of bide's benchmarks: handing over, tasks against threads; and what threads are better at.
  *
  * A hop is one hand-over. On one CPU both sides are counted in CPU time. On two CPUs threads sleep
- * and wake, so there it is wall time. The last group computes on two CPUs, where threads win: one
- * loop has one CPU. Creation is outside the clock, except in that last group, where it is in the
- * clock on both sides and small. */
+ * and wake, so there it is wall time. Then computing on two CPUs, where threads win: one
+ * loop has one CPU. Creation is outside the clock, except in that group, where it is in the
+ * clock on both sides and small. The last group reads a file, where threads win as well: what may have to
+ * wait for the disk, or takes long, a loop gives to a thread and gets back. There it is CPU time, of which
+ * the disk's own is no part. */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include <bide/file.h>
 #include <bide/loop.h>
 #include <bide/sync.h>
 #include <bide/task.h>
@@ -161,6 +169,77 @@ static bench_case computing[] = {
 	  .count = STEPS, .vs = "computing, 2 tasks" },
 };
 
+#define FILE_SIZE (1024 * 1024)
+
+enum { SMALL, LARGE, UNCACHED };
+
+/* How much at a time, and whether the system is made to forget the file before. */
+static const struct {
+	size_t size;
+	bool is_forgotten;
+} kinds[] = { [SMALL] = { 4096, false }, [LARGE] = { FILE_SIZE, false }, [UNCACHED] = { 4096, true } };
+
+typedef ssize_t read_at(int fd, void *buf, size_t size, off_t offset);
+
+static char contents[FILE_SIZE];
+static int file;
+
+/* On a disk if there is one: /tmp may be memory, where nothing is ever forgotten. */
+static bool make_file(void)
+{
+	char path[] = "/var/tmp/bide-bench.XXXXXX";
+	file = mkstemp(path);
+	return file >= 0 && unlink(path) == 0 && write(file, contents, FILE_SIZE) == FILE_SIZE && fsync(file) == 0 &&
+	    posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM) == 0;
+}
+
+static double read_file(const bench_case *self, uint64_t count, read_at *read)
+{
+	size_t size = kinds[self->number].size;
+	int64_t start = bench_now(self->clock);
+	for (uint64_t i = 0; i < count; i++) {
+		if (kinds[self->number].is_forgotten)
+			posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+		if (read(file, contents, size, (off_t)(i * size % FILE_SIZE)) != (ssize_t)size)
+			return -1;
+	}
+	return (double)(bench_now(self->clock) - start);
+}
+
+static double thread_reads(const bench_case *self, uint64_t count)
+{
+	return read_file(self, count, pread);
+}
+
+struct reads {
+	const bench_case *self;
+	uint64_t count;
+	double spent;
+};
+
+static void *read_in_task(void *arg)
+{
+	struct reads *reads = arg;
+	reads->spent = read_file(reads->self, reads->count, bide_pread);
+	return NULL;
+}
+
+static double task_reads(const bench_case *self, uint64_t count)
+{
+	struct reads reads = { self, count, -1 };
+	return bide_run(read_in_task, &reads, NULL, NULL) == 0 ? reads.spent : -1;
+}
+
+static bench_case reading[] = {
+	{ .name = "4 KiB, cached, bide_pread", .run = task_reads, .number = SMALL },
+	{ .name = "4 KiB, cached, pread", .run = thread_reads, .number = SMALL, .vs = "4 KiB, cached, bide_pread" },
+	{ .name = "1 MiB, cached, bide_pread", .run = task_reads, .number = LARGE },
+	{ .name = "1 MiB, cached, pread", .run = thread_reads, .number = LARGE, .vs = "1 MiB, cached, bide_pread" },
+	{ .name = "4 KiB, not cached, bide_pread", .run = task_reads, .number = UNCACHED },
+	{ .name = "4 KiB, not cached, pread", .run = thread_reads, .number = UNCACHED,
+	  .vs = "4 KiB, not cached, bide_pread" },
+};
+
 int main(int argc, char **argv)
 {
 	bench_begin(argc, argv, "threads", "handing over: tasks against threads");
@@ -172,6 +251,10 @@ int main(int argc, char **argv)
 	} else {
 		bench_note("  one CPU only: nothing to compare on two");
 	}
+	if (make_file())
+		bench_group("a read of a file: here threads win", reading, sizeof reading / sizeof *reading);
+	else
+		bench_note("  no file in /var/tmp to read: %s", strerror(errno));
 	bench_bar("sched_yield, one CPU", BENCH_RATIO_AT_LEAST, 300);
 	bench_bar("condvar, one CPU", BENCH_RATIO_AT_LEAST, 500);
 	bench_bar(LOCKERS, BENCH_MEDIAN_AT_MOST, 30);
