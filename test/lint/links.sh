@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The links of the project's texts, and of the pages for a browser that are made of them: what they name is there,
-# and so is the heading behind a #. Those that lead out of the project are only listed, with V=1: whether they are
-# there is not ours to say.
+# and so is the heading behind a #; and the index leads to every text. Links that lead out of the project are only
+# listed, with V=1: whether those are there is not ours to say.
 pages=$O/html
 sh docs/html/build.sh "$pages" >/dev/null || exit
 
@@ -10,6 +10,11 @@ texts() {
 	find . \( -name '.?*' -o -path ./build \) -prune -o -name '*.md' -print | sed 's|^\./||'
 	find "$pages" -name '*.html'
 }
+
+unlisted=$(for text in $(texts); do
+	case $text in *.md) grep -q "href=\"${text%.md}.html" "$pages/index.html" || echo "the index does not lead to $text" ;; esac
+done)
+[ -z "$unlisted" ] || { echo "$unlisted"; exit 1; }
 
 # All that may be linked to, first; then the texts.
 {
