@@ -137,6 +137,18 @@ START_TEST(a_full_disk_is_told_and_leaves_a_file_without_events)
 }
 END_TEST
 
+START_TEST(an_interrupted_write_goes_on_and_a_full_pipe_is_waited_for)
+{
+	static const char *const faults[] = { "write:EINTR%2", "write:EAGAIN@1", "write:EAGAIN@3" };
+	begin();
+	run_virtual(yield_often, NULL);
+	must(trace_with_fault(faults[_i]) == 0);
+	look();
+	ck_assert_int_gt(json_count(text, "\"ph\":\"i\"", ""), 0);
+	unlink(path);
+}
+END_TEST
+
 static void *start_without_memory(void *arg)
 {
 	snprintf(path, sizeof path, "/tmp/bide-trace.%d", (int)getpid());
@@ -642,7 +654,8 @@ END_TEST
 int main(void)
 {
 	return SUITE("trace", TEST(bad_input_is_refused), TEST(there_is_one_trace_at_a_time),
-	    LOOP(a_full_disk_is_told_and_leaves_a_file_without_events, 0, 7), TEST(without_memory_it_does_not_begin),
+	    LOOP(a_full_disk_is_told_and_leaves_a_file_without_events, 0, 7),
+	    LOOP(an_interrupted_write_goes_on_and_a_full_pipe_is_waited_for, 0, 3), TEST(without_memory_it_does_not_begin),
 	    TEST(everything_that_happens_is_told),
 	    TEST(slices_follow_each_other_and_arrows_lead_from_wakes_to_runs),
 	    TEST(an_eager_child_interrupts_its_parents_slice),

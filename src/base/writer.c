@@ -30,7 +30,7 @@ void writer_to_fd(struct writer *writer, int fd)
 	begin(writer);
 }
 
-static bool write_all(int fd, const char *from, size_t size)
+int writer_write_all(int fd, const char *from, size_t size)
 {
 	while (size > 0) {
 		ssize_t count = system_write(fd, from, size);
@@ -38,18 +38,19 @@ static bool write_all(int fd, const char *from, size_t size)
 		if (count < 0 && errno == EAGAIN && system_poll(&full, 1, PATIENCE_MS) > 0)
 			continue;
 		if (count < 0 && errno != EINTR)
-			return false;
+			return -1;
 		from += count > 0 ? count : 0;
 		size -= count > 0 ? (size_t)count : 0;
 	}
-	return true;
+	return 0;
 }
 
 static void drain(struct writer *writer)
 {
 	size_t size = (size_t)(writer->text.at - writer->room);
 	bool is_written = writer->has_failed || size == 0 ||
-	    (writer->file ? fputs(writer->room, writer->file) != EOF : write_all(writer->fd, writer->room, size));
+	    (writer->file ? fputs(writer->room, writer->file) != EOF :
+	    writer_write_all(writer->fd, writer->room, size) == 0);
 	if (!is_written) {
 		writer->has_failed = true;
 		writer->err = errno;

@@ -29,4 +29,8 @@ void writer_add_seconds(struct writer *writer, int64_t ns, int places);
 /* 0, or -1 with the errno of the first failure. */
 int writer_flush(struct writer *writer);
 
+/* Without a buffer: all of it, piece by piece if need be. A descriptor that does not block and is full is waited for,
+ * a second at most. 0, or -1 with errno. Async-signal-safe. */
+int writer_write_all(int fd, const char *from, size_t size);
+
 #endif

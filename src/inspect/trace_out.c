@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/system.h"
 #include "base/text.h"
+#include "base/writer.h"
 
 int trace_out_open(struct trace_out *out, const char *path)
 {
@@ -21,14 +22,8 @@ int trace_out_open(struct trace_out *out, const char *path)
 
 static void flush(struct trace_out *out)
 {
-	size_t done = 0;
-	while (done < out->used && !out->err) {
-		ssize_t count = system_write(out->fd, out->buf + done, out->used - done);
-		if (count >= 0)
-			done += (size_t)count;
-		else if (errno != EINTR)
-			out->err = errno;
-	}
+	if (!out->err && writer_write_all(out->fd, out->buf, out->used) < 0)
+		out->err = errno;
 	out->used = 0;
 }
 
