@@ -60,7 +60,8 @@ struct trace_ring {
 int trace_ring_init(struct trace_ring *ring, size_t slots);
 void trace_ring_destroy(struct trace_ring *ring);
 
-/* Words are atomic only for who copies; on the processors there are they are plain stores. */
+/* Words are atomic only for who copies. Each is stored behind the count before it: who sees one also sees that its
+ * slot was about to be overwritten. */
 static inline void trace_ring_put(struct trace_ring *ring, const struct trace_event *event)
 {
 	uint64_t count = atomic_load_explicit(&ring->count, memory_order_relaxed);
@@ -68,7 +69,7 @@ static inline void trace_ring_put(struct trace_ring *ring, const struct trace_ev
 	memcpy(words, event, sizeof words);
 	atomic_uint_fast64_t *slot = ring->slots[count & ring->mask];
 	for (size_t i = 0; i < TRACE_EVENT_WORDS; i++)
-		atomic_store_explicit(&slot[i], words[i], memory_order_relaxed);
+		atomic_store_explicit(&slot[i], words[i], memory_order_release);
 	atomic_store_explicit(&ring->count, count + 1, memory_order_release);
 }
 
