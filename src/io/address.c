@@ -66,9 +66,12 @@ static uint32_t parse_zone(const char *text)
 		errno = ENODEV; /* of 0, too */
 		return number <= INT32_MAX ? (uint32_t)number : 0;
 	}
+	int saved = errno;
 	errno = 0;
 	unsigned index = system_if_nametoindex(text);
-	if (index == 0 && (errno == 0 || errno == ENXIO))
+	if (index > 0)
+		errno = saved;
+	else if (errno == 0 || errno == ENXIO)
 		errno = ENODEV;
 	return index;
 }

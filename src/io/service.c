@@ -18,10 +18,12 @@
 static int number_in(const char *text)
 {
 	char *end;
+	int saved = errno;
 	errno = 0;
 	long number = strtol(text, &end, 10);
 	bool is_good = *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 &&
 	    number <= INT_MAX - BIDE_LISTEN_FDS_FIRST;
+	errno = saved;
 	return is_good ? (int)number : fail_with(EINVAL);
 }
 
