@@ -84,12 +84,12 @@ static void say_stack(struct dump *dump, struct await_task *task)
 	}
 }
 
-struct trace {
+struct backtrace {
 	struct dump *dump;
 	unsigned depth;
 };
 
-static void say_frame(struct trace *trace, uintptr_t pc)
+static void say_frame(struct backtrace *trace, uintptr_t pc)
 {
 	char place[PLACE_SIZE];
 	dump_indent(trace->dump, trace->depth);
@@ -98,7 +98,7 @@ static void say_frame(struct trace *trace, uintptr_t pc)
 	writer_add(trace->dump->out, "\n");
 }
 
-static void say_frames(struct trace *trace, const uintptr_t *pcs, int count)
+static void say_frames(struct backtrace *trace, const uintptr_t *pcs, int count)
 {
 	for (int i = 0; i < count; i++)
 		say_frame(trace, pcs[i]);
@@ -110,7 +110,7 @@ static void say_frames(struct trace *trace, const uintptr_t *pcs, int count)
 
 static void say_storey(const struct stack *stack, struct leave_point left, struct bide_coro *coro, void *arg)
 {
-	struct trace *trace = arg;
+	struct backtrace *trace = arg;
 	uintptr_t pcs[DUMP_FRAMES];
 	struct context context = { .sp = left.sp, .fp = left.frame, .resume = left.resume };
 	if (left.sp)
@@ -125,7 +125,7 @@ static void say_storey(const struct stack *stack, struct leave_point left, struc
 
 static void say_backtrace(struct dump *dump, struct await_task *task, unsigned depth)
 {
-	struct trace trace = { dump, depth };
+	struct backtrace trace = { dump, depth };
 	if (task->task.state == TASK_CREATED)
 		say_frame(&trace, (uintptr_t)task->fn);
 	else
