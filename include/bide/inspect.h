@@ -19,12 +19,13 @@ enum {
 	BIDE_DUMP_ALL = 2         /* every task, however many there are */
 };
 
-/* Writes the tree of this thread's tasks that have not ended: a line for each task, below it its groups, below each
- * of those its children. A line has id and name, state, what it waits for and who holds that, when the wait ends by
- * itself and how long it has lasted, the nearest deadline, whether it is canceled, its age, how much of its stack it
- * stands on (with BIDE_PAINT_STACKS also the most it ever used) and where it was spawned, as "function (file.c:12)".
- * Of a group with more than 100 children, and of more than 100 tasks without a group, the rest is told in one line, how
- * many wait for what, unless BIDE_DUMP_ALL is given. Ages are good to a tenth of a second. It needs no memory, but for out's.
+/* Writes the tree of this thread's tasks that have not ended: a line for each task, below it its groups, below
+ * each of those its children. A line has id and name, state, what it waits for and who holds that, when the
+ * wait ends by itself and how long it has lasted, the nearest deadline, whether it is canceled, its age, how
+ * much of its stack it stands on (with BIDE_PAINT_STACKS also the most it ever used) and where it was spawned,
+ * as "function (file.c:12)". Of a group with more than 100 children, and of more than 100 tasks without a
+ * group, the rest is told in one line, how many wait for what, unless BIDE_DUMP_ALL is given. Ages are good to
+ * a tenth of a second. It needs no memory, but for out's.
  * Returns 0. Errors: EINVAL out is NULL, or unknown flags; EPERM outside a loop's thread; those of writing. */
 BIDE_API int bide_dump(FILE *out, unsigned flags);
 
@@ -111,10 +112,10 @@ typedef struct bide_stats {
 
 /* The figures of `loop`, NULL for the calling thread's. Those of another thread's loop are as of a look or the
  * beginning of its sleep: while its tasks run, a fifth of a millisecond or one slice ago at most, whichever is
- * longer. Each is whole; two of them may be of two looks, but of a loop that sleeps all are of now. Of another thread's loop stacks_unguarded,
- * stack_resident, stack_mappings and what is of coroutines, which can only be had by walking, are 0; reading
- * the others takes no lock and does not disturb the loop. For the own loop all is of now, and that takes some ten
- * microseconds, mostly for stack_resident.
+ * longer. Each is whole; two of them may be of two looks, but of a loop that sleeps all are of now. Of another
+ * thread's loop stacks_unguarded, stack_resident, stack_mappings and what is of coroutines, which can only be
+ * had by walking, are 0; reading the others takes no lock and does not disturb the loop. For the own loop all
+ * is of now, and that takes some ten microseconds, mostly for stack_resident.
  * Errors: EINVAL stats is NULL or has a wrong size; EPERM loop is NULL and this thread has none;
  * ESHUTDOWN the loop has ended. [T] */
 BIDE_API int bide_stats_get(bide_loop *loop, bide_stats *stats);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Part of bide: several loops, one on each processor.
  *
- * Tasks never leave their loop, so what a loop's tasks share needs no locks; loops share nothing but what
- * you give them, and reach each other by bide/post.h and by shared channels (bide/chan.h). A server lets each loop listen for itself, with
- * BIDE_LISTEN_REUSEPORT (bide/net.h): the kernel shares out the connections. */
+ * Tasks never leave their loop, so what a loop's tasks share needs no locks; loops share nothing but what you
+ * give them, and reach each other by bide/post.h and by shared channels (bide/chan.h). A server lets each loop
+ * listen for itself, with BIDE_LISTEN_REUSEPORT (bide/net.h): the kernel shares out the connections. */
 #ifndef BIDE_MANY_H
 #define BIDE_MANY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Layer await: cycles of waits. Depth first from every task along what it waits for. The way back is kept in the annexes
- * (circle_next), as are the marks: one number for tasks on the way, the next for those that lead nowhere. See
- * cycle.h. */
+ * Layer await: cycles of waits. Depth first from every task along what it waits for. The way back is kept in
+ * the annexes (circle_next), as are the marks: one number for tasks on the way, the next for those that lead
+ * nowhere. See cycle.h. */
 #include "await/cycle.h"
 
 #include "await/crew.h"

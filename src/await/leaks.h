@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Layer await: in debug mode, what is left when a loop ends and its user should have cancelled or closed: timers,
+ * Layer await: in debug mode, what is left when a loop ends and its user should have canceled or closed: timers,
  * descriptors that are registered, coroutines and with them their stacks. Tasks see to themselves (run.c). */
 #ifndef AWAIT_LEAKS_H
 #define AWAIT_LEAKS_H

@@ -128,8 +128,8 @@ static void take_out(struct callback_timer *timer)
 	loop_withdraw(timer->loop, &timer->entry);
 }
 
-static inline __attribute__((always_inline)) int arm(bide_timer *public_timer, bide_time deadline, void (*fn)(void *arg),
-    void *arg, const void *site)
+static inline __attribute__((always_inline)) int arm(bide_timer *public_timer, bide_time deadline,
+    void (*fn)(void *arg), void *arg, const void *site)
 {
 	struct callback_timer *timer = (struct callback_timer *)public_timer;
 	struct loop *loop = loop_current;

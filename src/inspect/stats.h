@@ -5,7 +5,8 @@
 
 #include <bide/inspect.h>
 
-/* All that needs no walk and no system call, the rest of *stats is 0. NULL is this thread's loop. 0, or -1 with EPERM, ESHUTDOWN. */
+/* All that needs no walk and no system call, the rest of *stats is 0. NULL is this thread's loop. 0, or -1 with
+ * EPERM, ESHUTDOWN. */
 int stats_read(bide_loop *loop, bide_stats *stats);
 
 #endif

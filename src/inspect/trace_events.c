@@ -272,7 +272,8 @@ static void write_callback(struct trace_json *json)
 
 static void (*const writers[])(struct trace_json *json) = {
 	[TRACE_LOOP] = write_loop, [TRACE_SPAWN] = write_spawn, [TRACE_RUN] = write_run, [TRACE_PARK] = write_park,
-	[TRACE_READY] = write_ready, [TRACE_END] = write_end, [TRACE_WAKE] = write_wake, [TRACE_AT] = write_at, [TRACE_CANCEL] = write_cancel,
+	[TRACE_READY] = write_ready, [TRACE_END] = write_end, [TRACE_WAKE] = write_wake,
+	[TRACE_AT] = write_at, [TRACE_CANCEL] = write_cancel,
 	[TRACE_SLEEP] = write_sleep, [TRACE_POLL] = write_poll, [TRACE_TIMER] = write_timer,
 	[TRACE_CLOCK] = write_clock, [TRACE_CALLBACK] = write_callback, [TRACE_CALL] = write_call,
 	[TRACE_RETURN] = loop_slice_end, [TRACE_POST] = write_post, [TRACE_FUTURE] = write_future,

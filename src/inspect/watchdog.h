@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Layer inspect: the watchdog, one thread for all runs of the process that are timed or in debug mode. While a slice goes on it looks at it
- * again and again: tells of one that is stuck, and notes for the canary how long one was blocked. Between
- * looks in which no loop did anything it sleeps until one begins a slice. It also answers SIGQUIT. */
+ * Layer inspect: the watchdog, one thread for all runs of the process that are timed or in debug mode. While a
+ * slice goes on it looks at it again and again: tells of one that is stuck, and notes for the canary how long
+ * one was blocked. Between looks in which no loop did anything it sleeps until one begins a slice. It also
+ * answers SIGQUIT. */
 #ifndef INSPECT_WATCHDOG_H
 #define INSPECT_WATCHDOG_H
 

@@ -40,8 +40,8 @@ struct stream {
 /* May this thread use it? 0, or -1 with EINVAL (NULL) or EPERM. */
 int stream_check(const struct stream *stream);
 
-/* How a call that may suspend begins, stream_check included: 0 with the turn, or -1 with errno. And how it ends: errno is kept,
- * and the stream may be gone. Returns `result`. */
+/* How a call that may suspend begins, stream_check included: 0 with the turn, or -1 with errno. And how it ends: errno
+ * is kept, and the stream may be gone. Returns `result`. */
 int stream_enter(struct stream *stream, enum stream_direction direction);
 ssize_t stream_leave(struct stream *stream, enum stream_direction direction, ssize_t result);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Layer sched: what a loop remembers of a descriptor, and the tasks that wait for it.
  *
- * The identity of a descriptor is its number and a generation. A descriptor is registered with the
- * poller at the first wait, for its life, and for both directions once somebody has to wait for room to
- * write; after that a wait costs no system call. What the last calls and events told is remembered as readiness: a clear bit means
- * that the kernel had nothing, and that the event which will change that has not been fetched yet.
+ * The identity of a descriptor is its number and a generation. A descriptor is registered with the poller at
+ * the first wait, for its life, and for both directions once somebody has to wait for room to write; after that
+ * a wait costs no system call. What the last calls and events told is remembered as readiness: a clear bit
+ * means that the kernel had nothing, and that the event which will change that has not been fetched yet.
  *
  * A wait on a descriptor that was registered before it began is doubted: see doubt.h.
  *

@@ -108,8 +108,8 @@ static void tell(struct held *held)
 	if (held->is_told)
 		return;
 	held->is_told = true;
-	run_report(run_of(loop_current), BIDE_REPORT_MISUSE, "task %s %s while it holds pthread mutex %p, locked at %s: a task "
-	    "that wants it stops the loop; spawned at %s", task_label(held->task, label),
+	run_report(run_of(loop_current), BIDE_REPORT_MISUSE, "task %s %s while it holds pthread mutex %p, locked at %s: "
+	    "a task that wants it stops the loop; spawned at %s", task_label(held->task, label),
 	    state == TASK_DONE ? "ended" : state == TASK_SUSPENDED ? "waits" : "gave way", (void *)held->mutex,
 	    place_of_call(held->site, lock_place), place_of_call(held->task->spawn_site, spawn_place));
 }
