@@ -2,6 +2,7 @@
  * bide_trace_start(), bide_trace_stop(), BIDE_TRACE: a file that is JSON whatever happens, and says what did. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +100,23 @@ START_TEST(there_is_one_trace_at_a_time)
 	ck_fails(bide_trace_stop(), EINVAL);
 	begin();
 	end();
+}
+END_TEST
+
+START_TEST(a_relative_path_means_the_directory_of_the_beginning)
+{
+	char directory[64];
+	snprintf(directory, sizeof directory, "/tmp/bide-trace.%d.d", (int)getpid());
+	snprintf(path, sizeof path, "%s/%s", directory, "trace.json");
+	must(mkdir(directory, 0700) == 0 && chdir(directory) == 0);
+	must(bide_trace_start("trace.json") == 0);
+	must(chdir("/tmp") == 0);
+	run_virtual(nothing, NULL);
+	end();
+	must(on_track("main", "\"end\""));
+	must(chdir(directory) == 0 && rmdir(directory) == 0);
+	ck_fails(bide_trace_start("trace.json"), ENOENT);
+	must(chdir("/tmp") == 0);
 }
 END_TEST
 
@@ -654,6 +672,7 @@ END_TEST
 int main(void)
 {
 	return SUITE("trace", TEST(bad_input_is_refused), TEST(there_is_one_trace_at_a_time),
+	    TEST(a_relative_path_means_the_directory_of_the_beginning),
 	    LOOP(a_full_disk_is_told_and_leaves_a_file_without_events, 0, 7),
 	    LOOP(an_interrupted_write_goes_on_and_a_full_pipe_is_waited_for, 0, 3), TEST(without_memory_it_does_not_begin),
 	    TEST(everything_that_happens_is_told),

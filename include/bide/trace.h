@@ -28,7 +28,7 @@ BIDE_BEGIN
 
 /* Begins to trace: the calling thread's loop, if it is inside bide_run(), from here on, and every loop of the
  * process that begins from now on, on any thread. Writes a file without events to `path`, so that one that
- * cannot be written is told here. Returns 0. [T]
+ * cannot be written is told here; a relative one means the directory of now also when the trace ends. Returns 0. [T]
  * Errors: EINVAL path is NULL or empty; ENAMETOOLONG; EALREADY something is being traced, perhaps by
  * BIDE_TRACE; ENOMEM no memory for the calling loop's notes; those of open(2) and write(2). */
 BIDE_API int bide_trace_start(const char *path);

@@ -209,10 +209,24 @@ static int stop(void)
 
 /* ---- beginning ----------------------------------------------------------------------------------- */
 
+/* Of the directory of now: the program may be in another one when the file is written. */
+static int begin_path(struct text *text, const char *from)
+{
+	text_init(text, session.path, sizeof session.path);
+	if (*from == '/')
+		return 0;
+	if (!getcwd(session.path, sizeof session.path))
+		return fail_with(errno == ERANGE ? ENAMETOOLONG : errno);
+	text->at += strlen(session.path);
+	text_add(text, "/");
+	return 0;
+}
+
 static int expand_path(const char *from)
 {
 	struct text text;
-	text_init(&text, session.path, sizeof session.path);
+	if (begin_path(&text, from) < 0)
+		return -1;
 	for (; *from; from++) {
 		if (text.at == text.end)
 			return fail_with(ENAMETOOLONG);
