@@ -6,7 +6,8 @@
 
 #include "await/record.h"
 
-/* One task of the first cycle found, in time linear in the number of tasks and children; NULL if there is none.
+/* One task of the first cycle found, in time linear in the number of tasks and children, but quadratic in those of
+ * one gather; NULL if there is none.
  * cycle_next() leads from it around, from each task to the one that it waits for. Good until something moves, or
  * another search begins. */
 struct await_task *cycle_find(struct run *run);
