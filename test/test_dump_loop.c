@@ -268,21 +268,32 @@ static void *quit_and_wait(void *arg)
 	return arg;
 }
 
-static void quit_in_debug(void *arg)
+static bide_config debug_config(void)
 {
 	bide_config config = BIDE_CONFIG_INIT;
+	config.flags = BIDE_DEBUG;
+	config.slow_slice = config.stall = BIDE_NEVER;
+	return config;
+}
+
+struct quitting {
+	bide_fn *main_fn;
+	unsigned loops;
+};
+
+static void quit_in_debug(void *arg)
+{
+	const struct quitting *quitting = arg;
+	bide_config config = debug_config();
 	pthread_t reader;
 	int ends[2], fds[2] = { 0, dup(STDERR_FILENO) };
-	(void)arg;
 	signal(SIGQUIT, SIG_DFL);
 	if (pipe(ends) < 0)
 		_exit(1);
 	dup2(ends[1], STDERR_FILENO);
 	fds[0] = ends[0];
 	pthread_create(&reader, NULL, read_stderr, fds);
-	config.flags = BIDE_DEBUG;
-	config.slow_slice = config.stall = BIDE_NEVER;
-	bide_run_many(2, quit_and_wait, NULL, &config, NULL);
+	bide_run_many(quitting->loops, quitting->main_fn, NULL, &config, NULL);
 	usleep(10000);
 	raise(SIGQUIT); /* acts as it did before */
 }
@@ -291,10 +302,52 @@ START_TEST(sigquit_tells_of_all_loops_and_they_go_on)
 {
 	if (suite_is_for("thread"))
 		return; /* a child of it cannot have threads */
-	struct death death = death_of(quit_in_debug, NULL);
+	struct quitting quitting = { quit_and_wait, 2 };
+	struct death death = death_of(quit_in_debug, &quitting);
 	ck_assert_msg(death.signal == SIGQUIT, "signal %d, status %d: %s", death.signal, death.exit_status, death.text);
 	const char *first = strstr(death.text, "\"dreamer\" suspended");
 	ck_assert_msg(first && strstr(first + 1, "\"dreamer\" suspended"), "%s", death.text);
+}
+END_TEST
+
+static void *block(void *arg)
+{
+	usleep(20000);
+	return arg;
+}
+
+static void *run_often(void *arg)
+{
+	bide_config config = debug_config();
+	for (int i = 0; i < 12; i++)
+		bide_run(block, NULL, &config, NULL);
+	return arg;
+}
+
+static void *quit_beside_short_runs(void *arg)
+{
+	pthread_t threads[2];
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, run_often, NULL);
+	pass(10 * BIDE_MSEC);
+	kill(getpid(), SIGQUIT);
+	while (atomic_load(&told) < 1)
+		pass(BIDE_MSEC);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return arg;
+}
+
+START_TEST(sigquit_tells_of_the_loops_there_are_and_not_of_those_that_begin_meanwhile)
+{
+	if (suite_is_for("thread"))
+		return; /* a child of it cannot have threads */
+	struct quitting quitting = { quit_beside_short_runs, 1 };
+	struct death death = death_of(quit_in_debug, &quitting);
+	int count = 0;
+	for (const char *at = death.text; (at = strstr(at, "the loop of thread ")); at++)
+		count++;
+	ck_assert_msg(death.signal == SIGQUIT && count >= 1 && count <= 3, "%d, %s", death.signal, death.text);
 }
 END_TEST
 
@@ -364,6 +417,7 @@ int main(void)
 	    LOOP(a_stuck_loop_is_held_and_told_with_where_it_stands, 0, 2),
 	    TEST(a_stuck_loop_that_leaves_signals_alone_cannot_be_told), TEST(a_loop_is_told_in_the_middle_of_anything),
 	    TEST(a_task_of_one_loop_tells_of_another), TEST(without_memory_it_fails_and_works_the_next_time),
-	    TEST(sigquit_tells_of_all_loops_and_they_go_on), LOOP(sigquit_is_left_alone_but_in_debug, 0, 3),
+	    TEST(sigquit_tells_of_all_loops_and_they_go_on),
+	    TEST(sigquit_tells_of_the_loops_there_are_and_not_of_those_that_begin_meanwhile), LOOP(sigquit_is_left_alone_but_in_debug, 0, 3),
 	    TEST(a_handler_of_the_hosts_is_kept), TEST(a_forked_process_has_the_default_action));
 }

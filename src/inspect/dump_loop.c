@@ -173,8 +173,38 @@ int bide_dump_loop(bide_loop *loop, int fd, unsigned flags)
 	return result < 0 ? fail_with(err) : 0;
 }
 
+/* ---- all of them ------------------------------------------------------------------------------------- */
+
+static uint64_t newest_serial(void)
+{
+	uint64_t newest = 0;
+	for (struct watch *watch = watch_claim_next(NULL); watch; watch = watch_claim_next(watch))
+		if (watch->run->serial > newest)
+			newest = watch->run->serial;
+	return newest;
+}
+
+/* The first run behind `*serial`, which becomes its own, up to `newest`; NULL: there is none. It is not claimed: it
+ * may end while its tree, or another one, is being written. */
+static bide_loop *next_loop(uint64_t *serial, uint64_t newest)
+{
+	uint64_t first = newest + 1;
+	bide_loop *loop = NULL;
+	for (struct watch *watch = watch_claim_next(NULL); watch; watch = watch_claim_next(watch)) {
+		if (watch->run->serial <= *serial || watch->run->serial >= first)
+			continue;
+		first = watch->run->serial;
+		loop = watch->handle;
+	}
+	*serial = first;
+	return loop;
+}
+
+/* Not of loops that begin meanwhile: where they follow each other quickly there would be no end of it. */
 void dump_all_loops(void)
 {
-	for (struct watch *watch = watch_claim_next(NULL); watch; watch = watch_claim_next(watch))
-		bide_dump_loop(watch->handle, STDERR_FILENO, BIDE_DUMP_BACKTRACES);
+	uint64_t serial = 0, newest = newest_serial();
+	bide_loop *loop;
+	while ((loop = next_loop(&serial, newest)))
+		bide_dump_loop(loop, STDERR_FILENO, BIDE_DUMP_BACKTRACES);
 }
