@@ -59,6 +59,7 @@ static void *first_read(void *arg)
 	struct sockaddr_in address;
 	char buf[8];
 	(void)arg;
+	must(bide_fault(NULL) == 0); /* calls are counted */
 	int listener = plain_listener(4, &address);
 	for (int is_early = 0; is_early < 2; is_early++) {
 		int client = plain_connection(&address);

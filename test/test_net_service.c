@@ -150,6 +150,7 @@ static void must_be_told(int manager)
 {
 	char text[64] = "";
 	int fds = dup(0);
+	WANT(bide_fault("send:EINTR@1") == 0); /* an interrupted send is tried again */
 	WANT(bide_notify("READY=1\nSTATUS=well") == 1);
 	WANT(recv(manager, text, sizeof text, MSG_DONTWAIT) == 19 && strcmp(text, "READY=1\nSTATUS=well") == 0);
 	WANT(close(fds) == 0 && dup(0) == fds && close(fds) == 0); /* nothing is left open */

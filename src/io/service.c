@@ -48,7 +48,11 @@ static int send_datagram(const struct address *to, const char *text)
 	int fd = socket_new(to);
 	if (fd < 0)
 		return -1;
-	if (system_sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, &to->socket.any, to->length) < 0)
+	ssize_t sent;
+	do
+		sent = system_sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, &to->socket.any, to->length);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
 		return socket_discard(fd);
 	bide_close(fd);
 	return 1;
