@@ -25,7 +25,7 @@ extern atomic_uint trace_session;
 /* Its session is over: its loop is not traced any more, and it may be freed. On the loop's thread. */
 void trace_expire(struct trace *trace);
 
-/* Of runs: after loop_current was set, and while the tasks' records are there. */
+/* Of runs: before anything runs, and while the tasks' records are still there. */
 void trace_loop_begins(struct loop *loop);
 void trace_loop_ends(struct loop *loop);
 
