@@ -31,8 +31,8 @@ static bool copy_record(void *record, size_t size, const struct bytes *table, ui
 
 const char *bytes_string(const struct bytes *table, uint64_t offset)
 {
-	struct bytes rest = part_of(table, offset, 0);
-	struct reader reader = reader_over(rest.start, rest.start ? table->size - (size_t)offset : 0);
+	struct reader reader = reader_over(table->start, table->size);
+	reader_take(&reader, offset);
 	return reader_string(&reader);
 }
 

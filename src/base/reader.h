@@ -16,9 +16,11 @@ struct reader {
 	bool has_failed;
 };
 
+/* `start` may be NULL where size is 0. */
 static inline struct reader reader_over(const void *start, size_t size)
 {
-	return (struct reader){ start, (const uint8_t *)start + size, false };
+	const uint8_t *at = start ? start : (const void *)"";
+	return (struct reader){ at, at + size, false };
 }
 
 static inline size_t reader_left(const struct reader *reader)
