@@ -222,7 +222,7 @@ END_TEST
 static void *refusals(void *arg)
 {
 	int fds[2], pipe_fds[2], in = make_file(10);
-	off_t negative = -1, beyond = 50, none = 0;
+	off_t negative = -1, beyond = 50, last = INT64_MAX, none = 0;
 	(void)arg;
 	make_unix(fds);
 	make_pipe(pipe_fds);
@@ -233,6 +233,7 @@ static void *refusals(void *arg)
 		ck_fails(bide_sendfile(fds[1], 99999, NULL, 1), EBADF);
 		ck_fails(bide_sendfile(fds[1], in, &negative, 1), EINVAL);
 		must(bide_sendfile(fds[1], in, &beyond, 1) == 0 && beyond == 50);
+		must(bide_sendfile(fds[1], in, &last, 100) <= 0 && last == INT64_MAX);
 		must(bide_sendfile(fds[1], in, &none, 0) == 0 && none == 0);
 		must(bide_sendfile(fds[1], pipe_fds[0], &none, 1) < 0); /* no file: the errno is the system's */
 		must(bide_sendfile(fds[1], pipe_fds[0], NULL, 1) < 0);

@@ -193,12 +193,12 @@ static bool is_at_hand(int fd, off_t offset)
 static bool are_at_hand(int fd, off_t offset, size_t size)
 {
 	struct stat status;
-	off_t end = offset + (off_t)size;
 	if (!is_at_hand(fd, offset))
 		return false;
 	if (system_fstat(fd, &status) < 0 || status.st_size <= offset)
 		return true;
-	return is_at_hand(fd, (end < status.st_size ? end : status.st_size) - 1);
+	off_t left = status.st_size - offset;
+	return is_at_hand(fd, offset + ((off_t)size < left ? (off_t)size : left) - 1);
 }
 
 int file_load(int fd, off_t offset, size_t size)
