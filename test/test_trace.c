@@ -105,7 +105,7 @@ END_TEST
 
 START_TEST(a_relative_path_means_the_directory_of_the_beginning)
 {
-	char directory[64];
+	char directory[sizeof path - sizeof "/trace.json"];
 	snprintf(directory, sizeof directory, "/tmp/bide-trace.%d.d", (int)getpid());
 	snprintf(path, sizeof path, "%s/%s", directory, "trace.json");
 	must(mkdir(directory, 0700) == 0 && chdir(directory) == 0);
