@@ -50,6 +50,9 @@ VIRTUAL_TEST(bad_input_is_refused)
 	ck_fails(bide_dump_loop(loop, 2, 4), EINVAL);
 	ck_fails(bide_dump_loop(loop, fileno(full), 0), ENOSPC);
 	fclose(full);
+	int closed = dup(2); /* the next descriptor that is opened, as by the call itself, has this number */
+	must(close(closed) == 0);
+	ck_fails(bide_dump_loop(loop, closed, 0), EBADF);
 	must(bide_fault("open:EMFILE") == 0);
 	ck_fails(bide_dump_loop(loop, 2, 0), EMFILE);
 	must(bide_fault(NULL) == 0);

@@ -162,6 +162,8 @@ int bide_dump_loop(bide_loop *loop, int fd, unsigned flags)
 {
 	if (!loop || fd < 0 || flags & ~KNOWN_FLAGS)
 		return fail_with(EINVAL);
+	if (system_fcntl(fd, F_GETFD, 0) < 0) /* or the file would become fd, and be copied to its own end without end */
+		return -1;
 	int file = system_memfd();
 	if (file < 0)
 		return -1;
