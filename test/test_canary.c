@@ -52,15 +52,6 @@ static void burn(bide_time duration)
 		;
 }
 
-static bide_task *spawn_named(const char *name, bide_fn *fn, void *arg)
-{
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.name = name;
-	bide_task *task = bide_spawn_with(fn, arg, &attr);
-	must(task);
-	return task;
-}
-
 static void expect_slow(int count, const char *who, double least)
 {
 	const char *text = reports.text[BIDE_REPORT_SLOW];
@@ -93,7 +84,7 @@ static void *burn_once(void *arg)
 
 static void *main_of_one_that_burns(void *arg)
 {
-	must_end_well(spawn_named("burner", burn_once, arg));
+	must_end_well(must_spawn_named("burner", burn_once, arg));
 	return NULL;
 }
 
@@ -271,7 +262,7 @@ static void *stuck_until_told(void *arg)
 
 static void *main_of_one_that_is_stuck(void *arg)
 {
-	must_end_well(spawn_named("endless", stuck_until_told, arg));
+	must_end_well(must_spawn_named("endless", stuck_until_told, arg));
 	return NULL;
 }
 
@@ -313,7 +304,7 @@ static void *read_blocking(void *arg)
 
 static void *main_of_one_that_blocks(void *arg)
 {
-	must_end_well(spawn_named("reader", read_blocking, arg));
+	must_end_well(must_spawn_named("reader", read_blocking, arg));
 	return NULL;
 }
 
@@ -351,9 +342,9 @@ static void *want_it(void *arg)
 
 static void *main_of_two_at_a_mutex(void *arg)
 {
-	spawn_named("alice", hold_over_a_sleep, NULL);
+	must_spawn_named("alice", hold_over_a_sleep, NULL);
 	must(bide_yield() == 0);
-	spawn_named("bob", want_it, NULL);
+	must_spawn_named("bob", want_it, NULL);
 	pass(BIDE_SEC);
 	return arg;
 }

@@ -63,15 +63,6 @@ START_TEST(main_that_waits_for_nothing_is_told)
 }
 END_TEST
 
-static bide_task *spawn_named(const char *name, bide_fn *fn, void *arg)
-{
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.name = name;
-	bide_task *task = bide_spawn_with(fn, arg, &attr);
-	must(task);
-	return task;
-}
-
 static void *join_it(void *arg)
 {
 	bide_result result;
@@ -91,8 +82,8 @@ static void *sleep_it(void *arg)
 
 static void *several_that_wait(void *arg)
 {
-	bide_task *sleeping = spawn_named("sleeper", sleep_it, NULL);
-	bide_task *joiner = spawn_named("joiner", join_it, sleeping);
+	bide_task *sleeping = must_spawn_named("sleeper", sleep_it, NULL);
+	bide_task *joiner = must_spawn_named("joiner", join_it, sleeping);
 	join_it(joiner);
 	return arg;
 }
@@ -147,10 +138,10 @@ static void *several_that_own(void *arg)
 	bide_future_init(&never, NULL);
 	bide_task_attr attr = { .size = sizeof attr, .name = "child" };
 	must(bide_group_enter(&full, 1, BIDE_KEEP_GOING) == 0 && bide_group_spawn(&full, sleep_it, NULL, &attr));
-	spawn_named("gatherer", gather_it, spawn_named("member", sleep_it, NULL));
-	spawn_named("waiter", wait_for_two, &never);
-	spawn_named("spawner", spawn_one_more, NULL);
-	spawn_named("starter", await_the_start, NULL);
+	must_spawn_named("gatherer", gather_it, must_spawn_named("member", sleep_it, NULL));
+	must_spawn_named("waiter", wait_for_two, &never);
+	must_spawn_named("spawner", spawn_one_more, NULL);
+	must_spawn_named("starter", await_the_start, NULL);
 	bide_group_leave(&full);
 	return arg;
 }
@@ -222,7 +213,7 @@ static void *lock_both(void *arg)
 
 static void *two_that_lock_in_opposite_order(void *arg)
 {
-	bide_task *a = spawn_named("alice", lock_both, &first_lock), *b = spawn_named("bob", lock_both, &second_lock);
+	bide_task *a = must_spawn_named("alice", lock_both, &first_lock), *b = must_spawn_named("bob", lock_both, &second_lock);
 	bide_join(a, NULL);
 	bide_join(b, NULL);
 	return arg;
@@ -254,7 +245,7 @@ static void *get_from_an_empty_queue(void *arg)
 {
 	queue = bide_chan_new(sizeof(int), 4, 0, NULL);
 	must(queue);
-	bide_join(spawn_named("consumer", get_from_it, NULL), NULL);
+	bide_join(must_spawn_named("consumer", get_from_it, NULL), NULL);
 	bide_chan_unref(queue);
 	return arg;
 }
@@ -281,7 +272,7 @@ static void *want_the_lock(void *arg)
 
 static void *gather_with_it_locked(void *arg)
 {
-	bide_task *tasks[] = { spawn_named("idle", want_the_lock, "idle"), spawn_named("eager", want_the_lock, NULL) };
+	bide_task *tasks[] = { must_spawn_named("idle", want_the_lock, "idle"), must_spawn_named("eager", want_the_lock, NULL) };
 	must(bide_mutex_lock(&first_lock) == 0);
 	bide_gather(tasks, 2, NULL, 0);
 	must(bide_mutex_unlock(&first_lock) == 0);
@@ -359,7 +350,7 @@ END_TEST
 static void *many_that_wait(void *arg)
 {
 	for (int i = 0; i < 500; i++)
-		spawn_named("one of very many tasks that wait", forever_sleeper, NULL);
+		must_spawn_named("one of very many tasks that wait", forever_sleeper, NULL);
 	bide_sleep(BIDE_NEVER);
 	return arg;
 }

@@ -30,15 +30,6 @@ static void must_say(const char *what)
 	must_msg(strstr(text, what), "no '%s' in: %s", what, text);
 }
 
-static bide_task *spawn_named(const char *name, bide_fn *fn, void *arg)
-{
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.name = name;
-	bide_task *task = bide_spawn_with(fn, arg, &attr);
-	must(task);
-	return task;
-}
-
 /* ---- bad input -------------------------------------------------------------------------------------- */
 
 VIRTUAL_TEST(bad_input_is_refused)
@@ -127,7 +118,7 @@ static void end_other(void)
 
 static void *sleep_until_the_end(void *arg)
 {
-	spawn_named("dreamer", forever_sleeper, NULL);
+	must_spawn_named("dreamer", forever_sleeper, NULL);
 	while (!atomic_load(&other.is_to_end))
 		pass(BIDE_MSEC);
 	return arg;
@@ -157,9 +148,9 @@ static void *spin_until_the_end(void *arg)
 
 static void *main_of_one_that_spins(void *arg)
 {
-	spawn_named("dreamer", forever_sleeper, NULL);
+	must_spawn_named("dreamer", forever_sleeper, NULL);
 	must(bide_yield() == 0);
-	must_end_well(spawn_named("spinner", spin_until_the_end, NULL));
+	must_end_well(must_spawn_named("spinner", spin_until_the_end, NULL));
 	return arg;
 }
 
@@ -194,7 +185,7 @@ static void *change_until_the_end(void *arg)
 	for (unsigned i = 0; !atomic_load(&other.is_to_end); i = (i + 1) % 64) {
 		if (tasks[i])
 			must(bide_cancel(tasks[i], "for the test") >= 0 && bide_detach(tasks[i]) == 0);
-		tasks[i] = spawn_named("child", forever_sleeper, NULL);
+		tasks[i] = must_spawn_named("child", forever_sleeper, NULL);
 		free(malloc(100 + i * 50));
 		if (i == 0)
 			must(bide_yield() == 0);
@@ -263,7 +254,7 @@ static void *read_stderr(void *fds)
 
 static void *quit_and_wait(void *arg)
 {
-	spawn_named("dreamer", forever_sleeper, NULL);
+	must_spawn_named("dreamer", forever_sleeper, NULL);
 	if (bide_loop_number() == 0)
 		kill(getpid(), SIGQUIT);
 	while (atomic_load(&told) < 2)

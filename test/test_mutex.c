@@ -16,15 +16,6 @@ static void cancel(bide_task *task)
 	must_msg(bide_cancel(task, NULL) == 0, "bide_cancel: %s", strerror(errno));
 }
 
-static bide_task *spawn_named(const char *name, bide_fn *fn, void *arg)
-{
-	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
-	attr.name = name;
-	bide_task *task = bide_spawn_with(fn, arg, &attr);
-	must(task);
-	return task;
-}
-
 static void lock(void)
 {
 	must_msg(bide_mutex_lock(&mutex) == 0, "bide_mutex_lock: %s", strerror(errno));
@@ -296,7 +287,7 @@ static void *let_an_owner_die(void *arg)
 {
 	int way = *(int *)arg % WAYS;
 	bool has_waiters = *(int *)arg >= WAYS;
-	bide_task *owner = spawn_named("owner", end_holding, &way);
+	bide_task *owner = must_spawn_named("owner", end_holding, &way);
 	settle();
 	if (has_waiters) {
 		must_spawn(inherit, "heir");
@@ -512,7 +503,7 @@ static void *misuse_all(void *arg)
 {
 	lock();
 	ck_fails(call_lock(), EDEADLK);
-	must_end_well(spawn_named("other", misuse_from_another_task, NULL));
+	must_end_well(must_spawn_named("other", misuse_from_another_task, NULL));
 	unlock();
 	return arg;
 }
@@ -546,7 +537,7 @@ static void *hold_and_wait(void *arg)
 static void *deadly_embrace(void *arg)
 {
 	memset(two, 0, sizeof two);
-	bide_task *alice = spawn_named("alice", hold_and_wait, &two[0]), *bob = spawn_named("bob", hold_and_wait, &two[1]);
+	bide_task *alice = must_spawn_named("alice", hold_and_wait, &two[0]), *bob = must_spawn_named("bob", hold_and_wait, &two[1]);
 	ck_fails(bide_join(alice, NULL), EDEADLK);
 	must_end_well(alice);
 	must_end_well(bob);

@@ -16,14 +16,6 @@ static int lock_it(void) { return bide_os_mutex_lock(&mutex); }
 static int unlock_it(void) { return bide_os_mutex_unlock(&mutex); }
 static int lock_and_unlock(void) { return lock_it() == 0 ? unlock_it() : -1; }
 
-static bide_task *spawn_named(const char *name, bide_fn *fn, void *arg)
-{
-	bide_task_attr attr = { .size = sizeof attr, .name = name };
-	bide_task *task = bide_spawn_with(fn, arg, &attr);
-	must(task);
-	return task;
-}
-
 static void run_in_debug(bide_fn *main_fn, void *arg, int expected)
 {
 	struct counting counting;
@@ -61,7 +53,7 @@ static void *hold_it_over(void *arg)
 
 static void *main_of_one_that_holds(void *arg)
 {
-	must_end_well(spawn_named("alice", hold_it_over, arg));
+	must_end_well(must_spawn_named("alice", hold_it_over, arg));
 	if (*(int *)arg == 3)
 		ck_fails(lock_it(), EDEADLK);
 	return NULL;
@@ -90,8 +82,8 @@ static void *want_it(void *arg)
 static void *main_of_two(void *arg)
 {
 	static int sleeps = 0;
-	bide_task *alice = spawn_named("alice", hold_it_over, &sleeps);
-	must_end_well(spawn_named("bob", want_it, NULL));
+	bide_task *alice = must_spawn_named("alice", hold_it_over, &sleeps);
+	must_end_well(must_spawn_named("bob", want_it, NULL));
 	note("%d", (int)(bide_now() / BIDE_SEC)); /* at once: the loop goes on, and alice gets to unlock it */
 	must_end_well(alice);
 	must(lock_it() == 0 && unlock_it() == 0);

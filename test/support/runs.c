@@ -53,11 +53,15 @@ void *run_real(bide_fn *main_fn, void *arg)
 	return run_with(0, main_fn, arg);
 }
 
-bide_task *must_spawn(bide_fn *fn, void *arg)
+bide_task *must_be_spawned(bide_task *task)
 {
-	bide_task *task = bide_spawn(fn, arg);
 	must_msg(task, "bide_spawn: %s", strerror(errno));
 	return task;
+}
+
+bide_task *must_spawn(bide_fn *fn, void *arg)
+{
+	return must_be_spawned(bide_spawn(fn, arg));
 }
 
 bide_result must_join(bide_task *task)

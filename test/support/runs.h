@@ -40,6 +40,11 @@ void *run_real_in_order(bide_fn *main_fn, void *arg);
 
 /* In a task: spawns, or fails the test. */
 bide_task *must_spawn(bide_fn *fn, void *arg);
+/* The same of a task with a name. A macro, so that it is the caller that has spawned it, whatever is inlined. */
+#define must_spawn_named(task_name, fn, arg)                                                       \
+	must_be_spawned(bide_spawn_with(fn, arg,                                                       \
+	    &(bide_task_attr){ .size = sizeof(bide_task_attr), .name = (task_name) }))
+bide_task *must_be_spawned(bide_task *task);
 /* In a task: joins and returns the outcome, or fails the test. */
 bide_result must_join(bide_task *task);
 /* Joins a task that must end well; what it returned. */
