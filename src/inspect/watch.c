@@ -3,7 +3,7 @@
 #include "inspect/watch.h"
 
 #include <pthread.h>
-#include <sched.h>
+#include <time.h>
 
 #include "base/locks.h"
 #include "base/memory.h"
@@ -60,12 +60,19 @@ static bool unlist(struct watch *watch)
 	return is_free;
 }
 
+/* As a rule for microseconds; but who has claimed it may be writing a report, to a pipe that is full. */
+static void await_claims(struct watch *watch)
+{
+	static const struct timespec moment = { .tv_nsec = 50000 };
+	while (!unlist(watch))
+		nanosleep(&moment, NULL);
+}
+
 void watch_end(struct run *run)
 {
 	if (!run->watch)
 		return;
-	while (!unlist(run->watch))
-		sched_yield();
+	await_claims(run->watch);
 	if (run->watch->was_lost)
 		freeze_settle();
 	if (run->watch->may_be_held)
