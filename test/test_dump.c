@@ -70,6 +70,14 @@ START_TEST(outside_a_loop_there_is_nothing_to_dump)
 }
 END_TEST
 
+VIRTUAL_TEST(a_name_from_outside_stays_in_its_line_and_its_quotes)
+{
+	bide_task *task = spawn_named("a\nb\" \x1b[2J\x7f\xc3\xa4", nothing, NULL);
+	dump();
+	must_say("a?b? ?[2J?\xc3\xa4", "spawned at");
+	must(bide_join(task, NULL) == 0);
+}
+
 static bide_mutex mutex;
 
 static void *hold(void *arg)
@@ -455,6 +463,7 @@ END_TEST
 int main(void)
 {
 	return SUITE("dump", TEST(bad_input_is_refused), TEST(outside_a_loop_there_is_nothing_to_dump),
+	    TEST(a_name_from_outside_stays_in_its_line_and_its_quotes),
 	    TEST(each_task_is_told_with_what_it_waits_for_and_who_holds_that), TEST(children_and_cancels_are_told),
 	    TEST(groups_in_groups_make_a_tree), TEST(many_are_summed_up), TEST(fifty_tasks_in_five_kinds_of_wait_are_listed),
 	    TEST(which_way_a_wait_goes_is_told), TEST(below_each_task_are_the_calls_it_stands_in),

@@ -67,15 +67,10 @@ void task_release(struct await_task *task)
 
 const char *task_label(const struct await_task *task, char label[TASK_LABEL_SIZE])
 {
-	const char *name = annex_peek(task)->name;
 	struct text text;
 	text_init(&text, label, TASK_LABEL_SIZE);
 	text_add_decimal(&text, task->id);
-	if (!*name)
-		return label;
-	text_add(&text, " \"");
-	text_add(&text, name);
-	text_add(&text, "\"");
+	text_add_name(&text, annex_peek(task)->name);
 	return label;
 }
 

@@ -55,4 +55,17 @@ static inline void text_add_address(struct text *text, uintptr_t address)
 	text_add_number(text, address, 16);
 }
 
+/* A name that the program gave, in quotes behind a space; nothing if it is empty. It may come from outside: what would
+ * end the line or the quotes, or speak to a terminal, is a '?'. */
+static inline void text_add_name(struct text *text, const char *name)
+{
+	if (!*name)
+		return;
+	text_add(text, " \"");
+	for (; *name && text->at < text->end; name++)
+		*text->at++ = (unsigned char)*name < ' ' || *name == 0x7f || *name == '"' ? '?' : *name;
+	*text->at = '\0';
+	text_add(text, "\"");
+}
+
 #endif

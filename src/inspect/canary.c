@@ -34,11 +34,7 @@ static void add_task(const struct watched_task *note, struct text *text)
 		words[i] = atomic_load(&note->name[i]);
 	text_add(text, "task ");
 	text_add_decimal(text, atomic_load(&note->id));
-	if (words[0]) {
-		text_add(text, " \"");
-		text_add(text, (const char *)words);
-		text_add(text, "\"");
-	}
+	text_add_name(text, (const char *)words);
 	text_add(text, ", spawned at ");
 	text_add(text, place_of(atomic_load(&note->spawn_site) - 1, place));
 }

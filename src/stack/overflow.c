@@ -88,11 +88,8 @@ static void add_who(struct text *text, const struct overflow_victim *victim)
 		return;
 	text_add(text, "task ");
 	text_add_decimal(text, victim->task_id);
-	if (victim->task_name && *victim->task_name) {
-		text_add(text, " \"");
-		text_add(text, victim->task_name);
-		text_add(text, "\"");
-	}
+	if (victim->task_name)
+		text_add_name(text, victim->task_name);
 	if (victim->spawn_site) {
 		text_add(text, " (spawned at ");
 		add_place(text, victim->spawn_site - 1); /* the call, not where it returns to */
