@@ -532,19 +532,19 @@ static atomic_int ready;
 static void *note_and_wait(void *arg)
 {
 	all[bide_loop_number()] = bide_loop_self();
+	atomic_fetch_add(&ready, 1);
 	if (bide_loop_number() == 2)
 		return arg; /* ends early */
-	atomic_fetch_add(&ready, 1);
-	while (atomic_load(&ready) < 2)
+	while (atomic_load(&ready) < 3)
 		pass(BIDE_MSEC);
 	if (bide_loop_number() == 0) {
 		bide_stats gone;
 		while (read_loop(all[2], &gone) == 0)
 			pass(BIDE_MSEC);
 		write_page(all, 3);
-		atomic_store(&ready, 3);
+		atomic_store(&ready, 4);
 	}
-	while (atomic_load(&ready) < 3)
+	while (atomic_load(&ready) < 4)
 		pass(BIDE_MSEC);
 	return arg;
 }
