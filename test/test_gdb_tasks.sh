@@ -171,27 +171,52 @@ each_has_its_backtrace() {
 		ends_at_its_body '"main"' serve && trace_of ' created' | grep -q 'has not begun: sleeps_for_an_hour'
 }
 
-FLAGS=
-core=
-if [ -n "$RUNNER" ]; then
-	FLAGS=-static
-	# A processor that does not sign addresses: qemu's cores do not have what it takes to read signed ones.
-	check 'the program is built' build program "$O/libbide.a" || exit 1
-	dump_core "${RUNNER%% *}" -cpu cortex-a72 ./program || skip 'the emulator writes no core'
-else
-	FLAGS=-g
-	check 'the program is built' build live "$O/libbide.a"
-	check 'gdb looks into a live process' look live -ex 'break stop_here' -ex run -ex 'bide tasks' -ex 'bide bt all' \
-		-ex 'bide bt 99' -ex 'bide enter 3' -ex 'frame function reads_a_pipe' \
-		-ex 'info locals' -ex 'bide leave' -ex continue
-	if grep -qi 'ptrace: operation not permitted\|cannot execute' "$dir/out"; then
-		skip 'gdb may not trace here'
-	fi
+looks_live() { # PROGRAM ARGUMENT...
+	program=$1
+	shift
+	look "$program" "$@" -ex 'bide tasks' -ex 'bide bt all' -ex 'bide bt 99' -ex 'bide enter 3' \
+		-ex 'frame function reads_a_pipe' -ex 'info locals' -ex 'bide leave' -ex continue
+}
+
+all_of_it_is_seen() {
 	check 'its tasks are listed with what they wait for' all_are_listed
 	check 'each of them has a backtrace' each_has_its_backtrace
 	check 'there is no task 99' grep -q 'there is no task 99' "$dir/out"
 	check 'one can enter a task, and see its variables' grep -q '^byte = ' "$dir/out"
 	check 'the process goes on as if nobody had looked' grep -q 'exited with code 07' "$dir/out"
+}
+
+# The emulator stops before the first instruction and lets a debugger in.
+let_in() {
+	timeout 100 "${RUNNER%% *}" -cpu cortex-a72 -g "$dir/socket" "$dir/live" >/dev/null 2>&1 &
+	tries=0
+	while [ ! -S "$dir/socket" ] && [ $tries -lt 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+
+FLAGS=
+core=
+if [ -n "$RUNNER" ]; then
+	# A processor that does not sign addresses: neither qemu's cores nor its answers to a debugger have what it takes
+	# to read signed ones.
+	FLAGS='-static -g'
+	check 'the program is built' build live "$O/libbide.a" || exit 1
+	let_in
+	check 'gdb looks into a live process' looks_live live -ex "target remote $dir/socket" -ex 'break stop_here' -ex continue
+	all_of_it_is_seen
+	FLAGS=-static
+	check 'the program is built' build program "$O/libbide.a" || exit 1
+	dump_core "${RUNNER%% *}" -cpu cortex-a72 ./program || skip 'the emulator writes no core'
+else
+	FLAGS=-g
+	check 'the program is built' build live "$O/libbide.a"
+	check 'gdb looks into a live process' looks_live live -ex 'break stop_here' -ex run
+	if grep -qi 'ptrace: operation not permitted\|cannot execute' "$dir/out"; then
+		skip 'gdb may not trace here'
+	fi
+	all_of_it_is_seen
 	FLAGS=
 	cp "$O/libbide.so.0" "$dir/libbide.so.0" && ln -s libbide.so.0 "$dir/libbide.so"
 	check 'the library is stripped' strip "$dir/libbide.so.0"
