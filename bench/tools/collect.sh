@@ -3,7 +3,9 @@
 # collect.sh DIRECTORY >RESULTS.json: the files that the programs wrote there as one, with the versions of what
 # bide was measured beside.
 version() { # NAME VERSION
-	[ -z "$2" ] || printf '%s"%s":"%s"' "$comma" "$1" "$(printf %s "$2" | tr -d '"\\' | head -c 60)" && comma=,
+	[ -n "$2" ] || return
+	printf '%s"%s":"%s"' "$comma" "$1" "$(printf %s "$2" | tr -d '"\\' | head -c 60)"
+	comma=,
 }
 package() { dpkg-query -W -f='${Version}' "$1" 2>/dev/null; }
 
