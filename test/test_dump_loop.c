@@ -224,6 +224,8 @@ START_TEST(without_memory_it_fails_and_works_the_next_time)
 {
 	int err;
 	bide_loop *loop = start_other(sleep_until_the_end, 0);
+	while ((err = dump_to_text(loop, 0)) == ETIMEDOUT || !strstr(text, "\"dreamer\" suspended"))
+		must(err == 0 || err == ETIMEDOUT); /* until it has all the memory that it needs */
 	must(bide_fault("malloc:ENOMEM") == 0);
 	err = bide_dump_loop(loop, 2, 0) < 0 ? errno : 0;
 	must(bide_fault(NULL) == 0);
@@ -237,7 +239,7 @@ END_TEST
 
 /* ---- SIGQUIT ------------------------------------------------------------------------------------------ */
 
-static atomic_int told; /* loops */
+static atomic_int told, begun; /* loops */
 
 /* Passes on what the library writes, and counts. */
 static void *read_stderr(void *fds)
@@ -255,6 +257,10 @@ static void *read_stderr(void *fds)
 static void *quit_and_wait(void *arg)
 {
 	must_spawn_named("dreamer", forever_sleeper, NULL);
+	pass(BIDE_MSEC); /* the dreamer has run */
+	atomic_fetch_add(&begun, 1);
+	while (atomic_load(&begun) < 2)
+		pass(BIDE_MSEC);
 	if (bide_loop_number() == 0)
 		kill(getpid(), SIGQUIT);
 	while (atomic_load(&told) < 2)

@@ -88,15 +88,19 @@ static const struct image *image_of(int index)
 #define KNOWN_PROBES 8
 #define CLAIMED 1      /* no code is at this address */
 
-static struct known {
-	atomic_uintptr_t address; /* 0: free */
+struct found {
 	int module;
 	unsigned line;            /* 0: no file is known */
 	const char *function;     /* in the mapped file, as the next; NULL: not known */
 	const char *file;
+};
+
+static struct known {
+	atomic_uintptr_t address; /* 0: free */
+	struct found found;       /* whoever has claimed the entry writes it, before it has an address */
 } known[KNOWN_SIZE];
 
-static void search(struct known *found, uintptr_t address, int index)
+static void search(struct found *found, uintptr_t address, int index)
 {
 	const struct module *module = modules_at(index);
 	const struct image *image = image_of(index);
@@ -120,7 +124,7 @@ static struct known *entry_for(uintptr_t address, int index, bool *is_filled)
 	for (size_t i = 0; i < KNOWN_PROBES; i++) {
 		struct known *entry = &known[(begin + i) % KNOWN_SIZE];
 		uintptr_t held = atomic_load_explicit(&entry->address, memory_order_acquire);
-		*is_filled = held == address && entry->module == index;
+		*is_filled = held == address && entry->found.module == index;
 		if (*is_filled)
 			return entry;
 		if (held == 0 && atomic_compare_exchange_strong_explicit(&entry->address, &held, CLAIMED,
@@ -130,18 +134,19 @@ static struct known *entry_for(uintptr_t address, int index, bool *is_filled)
 	return NULL;
 }
 
-static struct known look_up(uintptr_t address, int index)
+static struct found look_up(uintptr_t address, int index)
 {
 	bool is_filled;
-	struct known own, *entry = entry_for(address, index, &is_filled);
+	struct known *entry = entry_for(address, index, &is_filled);
 	if (entry && is_filled)
-		return *entry;
-	search(entry ? entry : &own, address, index);
+		return entry->found;
+	struct found own = { .module = -1 };
+	search(&own, address, index);
 	if (!entry)
 		return own;
 	/* What failed for want of a descriptor may succeed the next time. */
-	bool is_worth_it = entry->function || entry->line;
-	own = *entry;
+	bool is_worth_it = own.function || own.line;
+	entry->found = own;
 	atomic_store_explicit(&entry->address, is_worth_it ? address : 0, memory_order_release);
 	return own;
 }
@@ -166,7 +171,7 @@ const char *place_of(uintptr_t address, char place[PLACE_SIZE])
 {
 	char in_module[MODULE_PLACE_SIZE];
 	int saved = errno, index = modules_find(address);
-	struct known found = { .module = -1 };
+	struct found found = { .module = -1 };
 	struct text text;
 	if (index >= 0)
 		found = look_up(address, index);

@@ -186,7 +186,11 @@ static bool is_at_hand(int fd, off_t offset)
 {
 	char byte;
 	struct iovec iov = { &byte, 1 };
-	return read_on_the_spot(fd, &iov, 1, offset) >= 0 || (errno != EAGAIN && errno != EINTR);
+	ssize_t got;
+	do
+		got = system_preadv2(fd, &iov, 1, offset, RWF_NOWAIT);
+	while (got < 0 && errno == EINTR);
+	return got >= 0 || errno != EAGAIN;
 }
 
 /* The first byte and the last are asked for: what is read ahead is read in order. */
