@@ -139,10 +139,14 @@ START_TEST(a_loop_that_goes_on_answers)
 }
 END_TEST
 
+/* Without calls, since on aarch64 a backtrace from a linker's stub has but one frame; ThreadSanitizer however
+ * delivers signals in calls only. */
 static void *spin_until_the_end(void *arg)
 {
+	bool calls = suite_is_for("thread");
 	while (!atomic_load(&other.is_to_end))
-		clock_monotonic(); /* a call in which ThreadSanitizer delivers signals */
+		if (calls)
+			clock_monotonic();
 	return arg;
 }
 
