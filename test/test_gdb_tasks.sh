@@ -4,8 +4,6 @@
 # a library that has neither symbols nor debug information. Scenarios J5 and J6.
 # valgrind: skip
 set -u
-passed=0
-failed=0
 
 skip() { # REASON
 	printf 'note: %s, so gdb is not tried\n' "$1"
@@ -19,20 +17,7 @@ gdb=gdb
 command -v "$gdb" >/dev/null || skip "$gdb is not installed"
 
 top=$(pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-check() { # SENTENCE COMMAND...
-	sentence=$1
-	shift
-	if "$@" >"$dir/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAILED: %s\n' "$sentence"
-		sed 's/^/    /' "$dir/log"
-	fi
-}
+. test/tools/holds.sh
 
 # Five kinds of waits, ten tasks each; one that has not begun; main itself runs, and a coroutine is on a task.
 cat >"$dir/program.c" <<'END'
@@ -179,11 +164,11 @@ looks_live() { # PROGRAM ARGUMENT...
 }
 
 all_of_it_is_seen() {
-	check 'its tasks are listed with what they wait for' all_are_listed
-	check 'each of them has a backtrace' each_has_its_backtrace
-	check 'there is no task 99' grep -q 'there is no task 99' "$dir/out"
-	check 'one can enter a task, and see its variables' grep -q '^byte = ' "$dir/out"
-	check 'the process goes on as if nobody had looked' grep -q 'exited with code 07' "$dir/out"
+	holds 'its tasks are listed with what they wait for' all_are_listed
+	holds 'each of them has a backtrace' each_has_its_backtrace
+	holds 'there is no task 99' grep -q 'there is no task 99' "$dir/out"
+	holds 'one can enter a task, and see its variables' grep -q '^byte = ' "$dir/out"
+	holds 'the process goes on as if nobody had looked' grep -q 'exited with code 07' "$dir/out"
 }
 
 # The emulator stops before the first instruction and lets a debugger in.
@@ -202,31 +187,30 @@ if [ -n "$RUNNER" ]; then
 	# A processor that does not sign addresses: neither qemu's cores nor its answers to a debugger have what it takes
 	# to read signed ones.
 	FLAGS='-static -g'
-	check 'the program is built' build live "$O/libbide.a" || exit 1
+	holds 'the program is built' build live "$O/libbide.a" || exit 1
 	let_in
-	check 'gdb looks into a live process' looks_live live -ex "target remote $dir/socket" -ex 'break stop_here' -ex continue
+	holds 'gdb looks into a live process' looks_live live -ex "target remote $dir/socket" -ex 'break stop_here' -ex continue
 	all_of_it_is_seen
 	FLAGS=-static
-	check 'the program is built' build program "$O/libbide.a" || exit 1
+	holds 'the program is built' build program "$O/libbide.a" || exit 1
 	dump_core "${RUNNER%% *}" -cpu cortex-a72 ./program || skip 'the emulator writes no core'
 else
 	FLAGS=-g
-	check 'the program is built' build live "$O/libbide.a"
-	check 'gdb looks into a live process' looks_live live -ex 'break stop_here' -ex run
+	holds 'the program is built' build live "$O/libbide.a"
+	holds 'gdb looks into a live process' looks_live live -ex 'break stop_here' -ex run
 	if grep -qi 'ptrace: operation not permitted\|cannot execute' "$dir/out"; then
 		skip 'gdb may not trace here'
 	fi
 	all_of_it_is_seen
 	FLAGS=
 	cp "$O/libbide.so.0" "$dir/libbide.so.0" && ln -s libbide.so.0 "$dir/libbide.so"
-	check 'the library is stripped' strip "$dir/libbide.so.0"
-	check 'the program is built with it' build program -L"$dir" -lbide
+	holds 'the library is stripped' strip "$dir/libbide.so.0"
+	holds 'the program is built with it' build program -L"$dir" -lbide
 	dump_core env LD_LIBRARY_PATH="$dir" ./program || skip 'the kernel leaves no core here'
 fi
 core=$dir/the.dump
-check 'gdb looks into a core' look program -ex 'bide tasks' -ex 'bide bt all'
-check 'the tasks of the core are listed with what they wait for' all_are_listed
-check 'each of them has a backtrace in the core' each_has_its_backtrace
+holds 'gdb looks into a core' look program -ex 'bide tasks' -ex 'bide bt all'
+holds 'the tasks of the core are listed with what they wait for' all_are_listed
+holds 'each of them has a backtrace in the core' each_has_its_backtrace
 
-printf 'gdb_tasks: %s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+conclude gdb_tasks
