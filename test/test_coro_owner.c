@@ -31,6 +31,16 @@ static void *yield_once(void *arg)
 	return NULL;
 }
 
+/* The first two were ended; the third is open still, and cleans up when it is closed. */
+static void expect_all_but_the_third_closed(bide_coro *const coros[3])
+{
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(bide_coro_state(coros[i]), BIDE_CORO_CLOSED);
+	for (int i = 0; i < 3; i++)
+		close_coro(coros[i]);
+	expect_notes("the third cleaned up");
+}
+
 /* ---- owners that have ended ------------------------------------------------------------------------------- */
 
 static void *begin_and_end(void *arg)
@@ -156,11 +166,7 @@ START_TEST(coroutines_in_which_a_thread_exits_can_be_closed)
 	coros[1] = new_coro(exit_the_thread, NULL);
 	coros[2] = new_coro(yield_once, "the third");
 	on_another_thread(exit_in_a_tower, coros);
-	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(bide_coro_state(coros[i]), BIDE_CORO_CLOSED);
-	for (int i = 0; i < 3; i++)
-		close_coro(coros[i]);
-	expect_notes("the third cleaned up");
+	expect_all_but_the_third_closed(coros);
 }
 END_TEST
 
@@ -330,11 +336,7 @@ START_TEST(coroutines_of_a_task_that_was_given_up_can_be_closed)
 	coros[1] = new_coro(park_for_ever, NULL);
 	coros[2] = new_coro(yield_once, "the third");
 	ck_fails(bide_run(leave_it_behind, coros, &config, NULL), EBUSY);
-	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(bide_coro_state(coros[i]), BIDE_CORO_CLOSED);
-	for (int i = 0; i < 3; i++)
-		close_coro(coros[i]);
-	expect_notes("the third cleaned up");
+	expect_all_but_the_third_closed(coros);
 }
 END_TEST
 

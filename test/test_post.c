@@ -17,18 +17,6 @@
 
 /* ---- helpers ------------------------------------------------------------------------------------------ */
 
-static pthread_t start(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-	must(pthread_create(&thread, NULL, fn, arg) == 0);
-	return thread;
-}
-
-static void finish(pthread_t thread)
-{
-	must(pthread_join(thread, NULL) == 0);
-}
-
 static void plain_sleep(bide_time delay)
 {
 	struct timespec time = { delay / BIDE_SEC, delay % BIDE_SEC };
@@ -70,9 +58,9 @@ REAL_TEST(a_post_wakes_a_loop_that_sleeps_without_limit)
 	bide_event event = { { 0 } };
 	struct poster poster = { bide_loop_self(), set_event, &event, 20 * BIDE_MSEC };
 	must(bide_loop_ref(poster.loop) == 0);
-	pthread_t thread = start(post_once, &poster);
+	pthread_t thread = thread_start(post_once, &poster);
 	must(bide_event_wait(&event) == 0);
-	finish(thread);
+	thread_finish(thread);
 	must(bide_loop_unref(poster.loop) == 0);
 }
 
@@ -185,15 +173,15 @@ REAL_TEST(a_million_posts_of_eight_threads_all_run_each_threads_in_order)
 	int count = suite_scaled_down(1000000, 40000) / THREADS;
 	for (int i = 0; i < THREADS; i++) {
 		senders[i] = (struct sender){ .loop = bide_loop_self(), .count = count };
-		threads[i] = start(send_all, &senders[i]);
+		threads[i] = thread_start(send_all, &senders[i]);
 	}
 	for (int i = 0; i < THREADS && _i == 0; i++)
-		finish(threads[i]);
+		thread_finish(threads[i]);
 	while (received(senders) < count * THREADS)
 		pass(BIDE_MSEC);
 	for (int i = 0; i < THREADS; i++) {
 		if (_i == 1)
-			finish(threads[i]);
+			thread_finish(threads[i]);
 		must(senders[i].received == count && !senders[i].is_out_of_order);
 	}
 }
@@ -228,7 +216,7 @@ REAL_TEST(a_future_that_is_posted_to_an_idle_loop_wakes_it_each_time)
 {
 	bide_future future;
 	struct ping ping = { .loop = bide_loop_self(), .future = &future, .seed = 1 };
-	pthread_t thread = start(answer, &ping);
+	pthread_t thread = thread_start(answer, &ping);
 	must(bide_loop_ref(ping.loop) == 0);
 	for (int i = suite_scaled_down(10000, 1000); i > 0; i--) {
 		bide_result result;
@@ -240,7 +228,7 @@ REAL_TEST(a_future_that_is_posted_to_an_idle_loop_wakes_it_each_time)
 	must(bide_loop_unref(ping.loop) == 0);
 	ping.is_over = true;
 	atomic_store(&ping.is_wanted, true);
-	finish(thread);
+	thread_finish(thread);
 }
 
 /* ---- how long a wake-up takes ---------------------------------------------------------------------------- */
@@ -307,12 +295,12 @@ REAL_TEST(an_idle_loop_is_awake_as_soon_as_any_thread_would_be)
 	struct wake wake = { .loop = bide_loop_self(), .seed = 3 };
 	int rounds = suite_scaled_down(ROUNDS, 500);
 	must(sem_init(&wake.plain, 0, 0) == 0 && sem_init(&wake.wanted, 0, 0) == 0 && bide_loop_ref(wake.loop) == 0);
-	pthread_t thread = start(wake_at_random_times, &wake);
+	pthread_t thread = thread_start(wake_at_random_times, &wake);
 	for (int i = 0; i < 2 * rounds; i++)
 		times[i % 2][i / 2] = lateness(&wake, i % 2);
 	wake.is_over = true;
 	sem_post(&wake.wanted);
-	finish(thread);
+	thread_finish(thread);
 	must(bide_loop_unref(wake.loop) == 0);
 	bide_time loop = p99(times[0], rounds), plain = p99(times[1], rounds);
 	printf("99 of 100 wake-ups within %.0f us; of a plain thread %.0f us\n", (double)loop / 1000, (double)plain / 1000);
@@ -359,10 +347,10 @@ REAL_TEST(a_loop_that_cannot_be_woken_is_told)
 {
 	struct failing failing = { .loop = bide_loop_self() };
 	must(bide_fault("eventfd_write:EBADF") == 0);
-	pthread_t thread = start(post_until_told, &failing);
+	pthread_t thread = thread_start(post_until_told, &failing);
 	while (failing.failures == 0)
 		pass(BIDE_MSEC);
-	finish(thread);
+	thread_finish(thread);
 	must(bide_fault(NULL) == 0);
 	ck_assert_int_eq(failing.err, EBADF);
 }
@@ -373,13 +361,13 @@ REAL_TEST(a_flag_that_is_up_and_a_signal_are_no_failures)
 	bide_event event = { { 0 } };
 	struct poster poster = { bide_loop_self(), set_event, &event, 5 * BIDE_MSEC };
 	must(bide_fault(_i ? "eventfd_write:EINTR@1" : "eventfd_write:EAGAIN@1") == 0);
-	pthread_t thread = start(post_once, &poster);
+	pthread_t thread = thread_start(post_once, &poster);
 	bide_scope scope = { { 0 } }; /* with EAGAIN injected nothing was written */
 	must(bide_scope_enter(&scope, bide_after(50 * BIDE_MSEC), BIDE_SHIELD) == 0);
 	int status = bide_event_wait(&event);
 	must(status == 0 || errno == ETIMEDOUT);
 	(void)bide_scope_leave(&scope);
-	finish(thread);
+	thread_finish(thread);
 	must(bide_fault(NULL) == 0);
 	settle();
 }
@@ -422,13 +410,13 @@ REAL_TEST(of_four_posts_at_once_exactly_one_wins)
 		struct racer *winner = NULL;
 		for (int i = 0; i < 4; i++) {
 			racers[i] = (struct racer){ bide_loop_self(), &future, -1, 0, &line };
-			threads[i] = start(race, &racers[i]);
+			threads[i] = thread_start(race, &racers[i]);
 		}
 		bide_loop_ref(bide_loop_self());
 		must(bide_await(&future, &result) == 0);
 		bide_loop_unref(bide_loop_self());
 		for (int i = 0; i < 4; i++) {
-			finish(threads[i]);
+			thread_finish(threads[i]);
 			must(racers[i].result == 0 || racers[i].err == EALREADY);
 			must(racers[i].result != 0 || !winner);
 			if (racers[i].result == 0)
@@ -530,7 +518,7 @@ REAL_TEST(set_against_timeout_against_destruction)
 {
 	struct post_office office = { .next = NULL };
 	must(sem_init(&office.filled, 0, 0) == 0 && sem_init(&office.emptied, 0, 1) == 0);
-	pthread_t thread = start(deliver, &office);
+	pthread_t thread = thread_start(deliver, &office);
 	int values = 0, timeouts = 0, rounds = suite_scaled_down(20000, 2000);
 	unsigned seed = 7;
 	for (int i = 0; i < rounds; i++) {
@@ -552,7 +540,7 @@ REAL_TEST(set_against_timeout_against_destruction)
 		shared_drop(shared);
 	}
 	hand_in(&office, NULL);
-	finish(thread);
+	thread_finish(thread);
 	must(values + timeouts == rounds);
 }
 
@@ -585,9 +573,9 @@ REAL_TEST(another_thread_cancels_by_post_only)
 {
 	struct canceler canceler = { bide_loop_self(), must_spawn(sleep_until_canceled, NULL), 0 };
 	must(bide_yield() == 0 && bide_loop_ref(canceler.loop) == 0);
-	pthread_t thread = start(cancel_from_outside, &canceler);
+	pthread_t thread = thread_start(cancel_from_outside, &canceler);
 	must(must_join(canceler.task).err == ECANCELED);
-	finish(thread);
+	thread_finish(thread);
 	must(bide_loop_unref(canceler.loop) == 0);
 	ck_assert_int_eq(canceler.plain_err, EPERM);
 }
@@ -657,7 +645,7 @@ static void *ends_with_its_keep_alive(void *arg)
 {
 	bide_loop *loop = bide_loop_self();
 	must(bide_loop_ref(loop) == 0);
-	*(pthread_t *)arg = start(unref_later, loop);
+	*(pthread_t *)arg = thread_start(unref_later, loop);
 	return waits_for_ever(NULL);
 }
 
@@ -670,7 +658,7 @@ START_TEST(a_keep_alive_holds_a_deadlock_off_until_it_goes)
 	pthread_t thread;
 	config.flags &= ~BIDE_VIRTUAL_CLOCK;
 	ck_fails(bide_run(ends_with_its_keep_alive, &thread, &config, &result), EDEADLK);
-	finish(thread);
+	thread_finish(thread);
 	ck_assert_int_eq(reports.count[BIDE_REPORT_DEADLOCK], 1);
 	ck_assert_int_eq(result.err, EDEADLK);
 }
@@ -681,7 +669,7 @@ static void *jumps(void *arg)
 	bide_loop *loop = bide_loop_self();
 	bide_time begin = clock_monotonic();
 	must(bide_loop_ref(loop) == 0);
-	*(pthread_t *)arg = start(unref_later, loop);
+	*(pthread_t *)arg = thread_start(unref_later, loop);
 	must(bide_sleep(3600 * BIDE_SEC) == 0);
 	must(clock_monotonic() - begin >= 9 * BIDE_MSEC);
 	return NULL;
@@ -692,7 +680,7 @@ START_TEST(a_virtual_clock_waits_for_keep_alives)
 {
 	pthread_t thread;
 	run_virtual(jumps, &thread);
-	finish(thread);
+	thread_finish(thread);
 }
 END_TEST
 
@@ -740,13 +728,13 @@ static void *short_main(void *arg)
 START_TEST(posts_that_race_with_the_end_are_run_or_refused)
 {
 	struct late late = { .run = 0 };
-	pthread_t threads[2] = { start(post_on_and_on, &late), start(post_on_and_on, &late) };
+	pthread_t threads[2] = { thread_start(post_on_and_on, &late), thread_start(post_on_and_on, &late) };
 	int fds = count_fds();
 	for (int i = suite_scaled_down(300, 50); i > 0; i--)
 		run_real(short_main, &late);
 	atomic_store(&late.is_over, true);
-	finish(threads[0]);
-	finish(threads[1]);
+	thread_finish(threads[0]);
+	thread_finish(threads[1]);
 	must(count_fds() == fds);
 	must(atomic_load(&late.accepted) > 0 && late.run == atomic_load(&late.accepted));
 }
@@ -808,7 +796,7 @@ static void *have_a_thread_refused(void *arg)
 {
 	must(bide_future_init(&foreign, NULL) == 0);
 	ck_fails(bide_future_get(&foreign, NULL), EINPROGRESS);
-	finish(start(refused, NULL));
+	thread_finish(thread_start(refused, NULL));
 	must(bide_future_destroy(&foreign) == 0);
 	return arg;
 }

@@ -17,18 +17,6 @@
 
 #define THREADS_MAX 8
 
-static pthread_t start(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-	must(pthread_create(&thread, NULL, fn, arg) == 0);
-	return thread;
-}
-
-static void finish(pthread_t thread)
-{
-	must(pthread_join(thread, NULL) == 0);
-}
-
 static bide_chan *chan;
 
 static void open_chan(size_t capacity, void (*drop)(void *item))
@@ -55,9 +43,9 @@ static void run_loops(int count, bide_fn *const fns[])
 {
 	pthread_t threads[THREADS_MAX];
 	for (int i = 0; i < count; i++)
-		threads[i] = start(run_loop, (void *)(uintptr_t)&fns[i]);
+		threads[i] = thread_start(run_loop, (void *)(uintptr_t)&fns[i]);
 	for (int i = 0; i < count; i++)
-		finish(threads[i]);
+		thread_finish(threads[i]);
 }
 
 /* ---- a million items: statement 159 ---------------------------------------------------------------------- */
@@ -300,9 +288,9 @@ START_TEST(a_close_tells_all_on_all_loops)
 	atomic_store(&waiting, 0);
 	atomic_store(&told, 0);
 	open_chan(0, NULL);
-	pthread_t closer = start(close_when_all_wait, chan);
+	pthread_t closer = thread_start(close_when_all_wait, chan);
 	run_loops(LOOPS, loops);
-	finish(closer);
+	thread_finish(closer);
 	ck_assert_int_eq(atomic_load(&told), LOOPS * WAITERS);
 	ck_assert_uint_eq(bide_chan_len(chan), 0);
 	drop_chan();
@@ -341,10 +329,10 @@ START_TEST(the_last_reference_on_whichever_thread_drops_what_is_left)
 	for (int round = 0; round < suite_scaled_down(200, 20); round++) {
 		open_with_drop(10);
 		for (int i = 0; i < THREADS_MAX; i++)
-			threads[i] = start(fill_and_unref, bide_chan_ref(chan));
+			threads[i] = thread_start(fill_and_unref, bide_chan_ref(chan));
 		drop_chan();
 		for (int i = 0; i < THREADS_MAX; i++)
-			finish(threads[i]);
+			thread_finish(threads[i]);
 		ck_assert_int_eq(atomic_load(&drops), 10);
 	}
 }
@@ -400,9 +388,9 @@ static struct reports reports;
 static void *recv_seven(void *arg)
 {
 	int item = 0;
-	pthread_t thread = start(send_late, chan);
+	pthread_t thread = thread_start(send_late, chan);
 	must(bide_chan_recv(chan, &item) == 0 && item == 7);
-	finish(thread);
+	thread_finish(thread);
 	return arg;
 }
 
@@ -503,7 +491,7 @@ static void *hold_the_loop_up(void *arg)
 	ck_fails(bide_sleep(3600 * BIDE_SEC), ECANCELED);
 	must(bide_scope_enter(&scope, BIDE_NEVER, BIDE_SHIELD) == 0);
 	compute(20 * BIDE_MSEC);
-	finish(start(send_five, chan));
+	thread_finish(thread_start(send_five, chan));
 	while (bide_yield() == 0)
 		continue;
 	return arg;
@@ -558,14 +546,14 @@ REAL_TEST(what_is_sent_to_a_loop_that_cannot_be_woken_comes_with_its_next_wake)
 	int sum = 0;
 	open_chan(0, NULL);
 	atomic_store(&is_in_wait, false);
-	pthread_t thread = start(send_though_it_sleeps, chan);
+	pthread_t thread = thread_start(send_though_it_sleeps, chan);
 	bide_task *first = must_spawn(recv_and_count, &sum), *second = must_spawn(recv_and_count, &sum);
 	must(bide_yield() == 0);
 	atomic_store(&is_in_wait, true);
 	must_end_well(first);
 	must_end_well(second);
 	ck_assert_int_eq(sum, 3);
-	finish(thread);
+	thread_finish(thread);
 	drop_chan();
 }
 

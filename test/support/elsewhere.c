@@ -57,3 +57,15 @@ int errno_in_other_loop(int (*fn)(void))
 {
 	return errno_on(looping_thread, fn);
 }
+
+pthread_t thread_start(void *(*fn)(void *arg), void *arg)
+{
+	pthread_t thread;
+	must(pthread_create(&thread, NULL, fn, arg) == 0);
+	return thread;
+}
+
+void thread_finish(pthread_t thread)
+{
+	must(pthread_join(thread, NULL) == 0);
+}
