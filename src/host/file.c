@@ -205,16 +205,15 @@ static bool are_at_hand(int fd, off_t offset, size_t size)
 	return is_at_hand(fd, offset + ((off_t)size < left ? (off_t)size : left) - 1);
 }
 
-int file_load(int fd, off_t offset, size_t size)
+void file_load(int fd, off_t offset, size_t size)
 {
 	if (are_at_hand(fd, offset, size))
-		return 0;
+		return;
 	struct iovec iov = { memory_alloc(&memory_default, size), size };
 	struct file_call call = { .call = call_readv };
-	bool is_interrupted = iov.iov_base && transfer(fd, &iov, 1, offset, &call) < 0 &&
-	    (errno == ECANCELED || errno == ETIMEDOUT);
+	if (iov.iov_base)
+		transfer(fd, &iov, 1, offset, &call);
 	memory_free(&memory_default, iov.iov_base, size);
-	return is_interrupted ? -1 : 0;
 }
 
 /* ---- the public ones ---------------------------------------------------------------------------- */

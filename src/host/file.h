@@ -19,8 +19,8 @@ ssize_t file_readv(int fd, const struct iovec *iov, int count, off_t offset);
 ssize_t file_writev(int fd, const struct iovec *iov, int count, off_t offset);
 
 /* Has a thread read what is not in memory of these bytes, so that whoever reads them next need not wait for a disk,
- * and keeps nobody waiting. 0, or -1 with an interrupt's errno: what else goes wrong the next reader will find. */
-int file_load(int fd, off_t offset, size_t size);
+ * and keeps nobody waiting. Whatever goes wrong the next call will find, an interrupt too. */
+void file_load(int fd, off_t offset, size_t size);
 
 /* True if a thread is using fd: it will be closed when that is done. */
 bool file_closes_later(struct loop *loop, int fd);

@@ -60,7 +60,8 @@ static int load(int in, const off_t *offset, size_t count)
 	off_t from = offset ? *offset : system_lseek(in, 0, SEEK_CUR);
 	if (from < 0)
 		return errno == ESPIPE ? 0 : -1; /* what is no file, sendfile(2) may take or refuse */
-	return file_load(in, from, count < SIZE_AT_ONCE ? count : SIZE_AT_ONCE);
+	file_load(in, from, count < SIZE_AT_ONCE ? count : SIZE_AT_ONCE);
+	return 0;
 }
 
 ssize_t bide_sendfile(int out, int in, off_t *offset, size_t count)

@@ -74,10 +74,8 @@ static struct wait *find_sure(const struct descriptor *descriptor)
 static void move_on(struct descriptor *descriptor, bool is_registered)
 {
 	struct wait *wait;
-	bool reports_room = descriptor->reports_room;
 	descriptor_reset(descriptor);
 	descriptor->is_registered = is_registered;
-	descriptor->reports_room = is_registered && reports_room;
 	while ((wait = find_sure(descriptor)))
 		task_wake(wait->task, EBADF);
 	descriptor_wake_all(descriptor, 0);
@@ -101,7 +99,7 @@ static void ask_in_passing(struct loop *loop, struct descriptor *descriptor, int
 {
 	list_in(&loop->descriptors, descriptor, true);
 	uint64_t key = descriptor_key(fd, descriptor->registration + 1);
-	if (poller_add(&loop->poller, fd, key, descriptor_interest(descriptor)) == 0)
+	if (poller_add(&loop->poller, fd, key, POLLER_IN) == 0)
 		move_on(descriptor, true);
 	else
 		heed(descriptor, errno);
