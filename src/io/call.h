@@ -110,7 +110,6 @@ static inline int io_wait(struct io_call *call, struct task *task, int direction
 	if (unlikely(err))
 		return err == EALREADY ? 0 : err;
 	int status = park(task, BIDE_NEVER);
-	prefetch_next(call->loop);
 	descriptor_leave(descriptors, wait, place);
 	return status;
 }

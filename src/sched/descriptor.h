@@ -47,6 +47,7 @@ struct descriptor {
 	uint8_t is_registered : 1;
 	uint8_t reports_room : 1; /* it was registered for room to write as well */
 	uint8_t is_asked : 1;     /* of the two, it is .asked */
+	uint8_t is_listener : 1;  /* a connection was accepted here */
 	uint8_t is_hung_up : 1;   /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
 	uint8_t waits_since;      /* the period of doubts in which the oldest wait began */
 	uint8_t kind;             /* enum descriptor_kind */
@@ -173,6 +174,9 @@ void descriptor_forget(struct loop *loop, int fd);
  * number left. `kind` and `is_tcp` as in the record. Without memory for a record nothing is
  * remembered, and nothing was. */
 void descriptor_fresh(struct loop *loop, int fd, enum descriptor_kind kind, int is_tcp);
+
+/* So many events are fetched ahead for in one go; and so many are taken at a time where nothing else is ready. */
+#define HANDFUL 16
 
 /* Turns fetched events into ready tasks. */
 void descriptors_fire(struct loop *loop, const struct poller_event *events, int count);

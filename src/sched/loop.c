@@ -105,7 +105,6 @@ bool loop_takes_over(struct loop *loop)
 	return is_due || loop->stop || loop_is_watched(loop);
 }
 
-#define HANDFUL 16
 #define PLENTY (8 * POLLER_BATCH)
 
 /* Is anything ready but tasks that an event woke? Asked while those are fewer than a handful. */

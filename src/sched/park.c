@@ -48,6 +48,13 @@ static inline struct strand *make_running(struct loop *loop, struct task *task)
 	return &task->strand;
 }
 
+/* The task whose entry is linked by `link`, if it is one that has a stack to go on with. */
+static inline const struct task *resumable(const struct link *link)
+{
+	const struct task *task = container_of(link, struct task, entry.link);
+	return likely(!task->entry.run) && likely(task->state == TASK_READY) ? task : NULL;
+}
+
 /* For the task behind the next one, while the next one runs. */
 static inline __attribute__((always_inline)) void fetch_ahead(const struct ready_queue *queue)
 {

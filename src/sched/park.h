@@ -57,13 +57,10 @@ void loop_enter(struct loop *loop, struct task *task);
 void loop_bury(struct loop *loop);
 
 /* FETCHING AHEAD. A task that has waited finds its stack in no near cache, and a return is mispredicted until its
- * address is there. Where thousands wait, its record is not near either, nor even their addresses' translations:
- * a few hundred nanoseconds, most of what a wake costs. So they are fetched while the task before runs: two
- * lines at each switch; more by a task that was resumed after a long wait, since it will be busy for a while
- * and the next one has waited as long. (always_inline: gcc takes a function that only prefetches for one
- * without effect, and drops the call.) */
-
-/* The two or six lines that the innermost frames are on, but not past the page, where a guard may be. */
+ * address is there. So two lines are fetched at each switch, for the task behind the next one; and more, with what
+ * else is far when thousands wait, for those that a look at the poller wakes (descriptor.c).
+ * Two or six lines that the innermost frames are on, but not past the page, where a guard may be. (always_inline:
+ * gcc takes a function that only prefetches for one without effect, and drops the call.) */
 static inline __attribute__((always_inline)) void prefetch_stack(const struct task *task, int lines)
 {
 	const char *sp = task->strand.context.sp;
@@ -77,32 +74,6 @@ static inline __attribute__((always_inline)) void prefetch_stack(const struct ta
 	__builtin_prefetch(first + 192);
 	__builtin_prefetch(first + 256);
 	__builtin_prefetch(first + 320);
-}
-
-/* The task whose entry is linked by `link`, if it is one that has a stack to go on with. */
-static inline const struct task *resumable(const struct link *link)
-{
-	const struct task *task = container_of(link, struct task, entry.link);
-	return likely(!task->entry.run) && likely(task->state == TASK_READY) ? task : NULL;
-}
-
-/* Of the task after the next the record, and of the next one, whose record is near by now, what that points to. */
-static inline __attribute__((always_inline)) void prefetch_next(const struct loop *loop)
-{
-	const struct link *end = &loop->ready.entries.head, *link = end->next;
-	if (link == end)
-		return;
-	const struct task *after = container_of(link->next, struct task, entry.link);
-	if (link->next != end) {
-		__builtin_prefetch(&after->strand);
-		__builtin_prefetch(&after->wait.object);
-	}
-	const struct task *next = resumable(link);
-	if (!next)
-		return;
-	prefetch_stack(next, 6);
-	__builtin_prefetch(next->wait.object);
-	__builtin_prefetch(&next->timer);
 }
 
 struct task *checkpoint_slowly(struct task *task);
