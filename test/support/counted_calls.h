@@ -19,7 +19,7 @@ static struct counted {
 	int epoll_wait; /* and epoll_pwait2 */
 	int slept;      /* those that did not have a timeout of 0 */
 	int fruitless;  /* those of any kind without an event */
-	int recv, send;
+	int recv, send, accept;
 	void (*before_sleep)(void);
 	bool modify_is_mute; /* EPOLL_CTL_MOD says whether the file is known and reports nothing anew, so
 	                        that it cannot hide a wake-up that was lost; unless it asks for more events */
@@ -110,6 +110,14 @@ COUNTED_API ssize_t send(int fd, const void *buf, size_t size, int flags)
 	COUNTED_FIND("send");
 	counted.send++;
 	return next(fd, buf, size, flags);
+}
+
+COUNTED_API int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+	static int (*next)(int, struct sockaddr *, socklen_t *, int);
+	COUNTED_FIND("accept4");
+	counted.accept++;
+	return next(fd, address, length, flags);
 }
 
 #endif
