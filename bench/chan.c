@@ -21,6 +21,7 @@
 #include <bide/task.h>
 
 #include "common/bench.h"
+#include "common/go.h"
 #include "common/boundedqueue.h"
 #include "common/pingpong.h"
 #include "peers/fiber.h"
@@ -281,48 +282,14 @@ static const char go_program[] =
 	"	fmt.Println(spent() - start)\n"
 	"}\n";
 
-static char go_directory[] = "/tmp/bide-bench-XXXXXX";
-static bool has_go;
-
-static void remove_go_program(void)
-{
-	char command[100];
-	snprintf(command, sizeof command, "rm -rf '%s'", go_directory);
-	if (system(command) != 0)
-		bench_note("  could not remove %s", go_directory);
-}
-
-/* Is the go tool there, and does it make the program? */
-static bool build_go_program(void)
-{
-	char text[200];
-	if (system("command -v go >/dev/null 2>&1") != 0 || !mkdtemp(go_directory))
-		return false;
-	atexit(remove_go_program);
-	snprintf(text, sizeof text, "%s/chan.go", go_directory);
-	FILE *file = fopen(text, "w");
-	if (!file)
-		return false;
-	fputs(go_program, file);
-	fclose(file);
-	snprintf(text, sizeof text, "cd '%s' && go build -o chan chan.go >/dev/null 2>&1", go_directory);
-	return system(text) == 0;
-}
-
 static double go_hops(const bench_case *self, uint64_t count, bool is_stream)
 {
-	char command[200];
+	char arguments[100];
 	uint64_t per_round = is_stream ? 1 : 2, rounds = count / per_round + 1;
-	double spent = -1;
-	snprintf(command, sizeof command, "'%s/chan' %s %d %llu", go_directory, is_stream ? "stream" : "pingpong",
-	    self->number, (unsigned long long)rounds);
-	FILE *child = popen(command, "r");
-	if (!child)
-		return -1;
-	bool has_told = fscanf(child, "%lf", &spent) == 1;
-	if (pclose(child) != 0 || !has_told)
-		return -1;
-	return spent * (double)count / (double)(rounds * per_round);
+	snprintf(arguments, sizeof arguments, "%s %d %llu", is_stream ? "stream" : "pingpong", self->number,
+	    (unsigned long long)rounds);
+	double spent = go_run(arguments);
+	return spent < 0 ? -1 : spent * (double)count / (double)(rounds * per_round);
 }
 
 static double go_pingpong(const bench_case *self, uint64_t count)
@@ -378,9 +345,7 @@ static bench_case apart_cases[] = {
 int main(int argc, char **argv)
 {
 	bench_begin(argc, argv, "chan", "channels between two tasks");
-	has_go = build_go_program();
-	if (!has_go)
-		bench_note("  no go tool here: nothing to compare with Go");
+	bool has_go = go_build(go_program);
 	bench_group("a hop, or an item", cases, sizeof cases / sizeof *cases - (has_go ? 0 : GO_CASES));
 	bench_group("between two CPUs", apart_cases, sizeof apart_cases / sizeof *apart_cases);
 	bench_bar(RENDEZVOUS, BENCH_MEDIAN_AT_MOST, 30);

@@ -3,8 +3,10 @@
  *
  * Costs are CPU time, lateness is wall time. The timers are memory of the program's own and cost
  * nothing to make; spawning the sleeping tasks, and joining them, is in the clock. Each part checks
- * what it did: every cancel prevented its callback, timers fired in order, no sleep ended early. */
+ * what it did: every cancel prevented its callback, timers fired in order, no sleep ended early. Where the go tool
+ * is found, as many goroutines sleep on one CPU. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,11 +16,13 @@
 #include <bide/time.h>
 
 #include "common/bench.h"
+#include "common/go.h"
 #include "common/random.h"
 
 #define ARMED 1000000
 #define PAIRS 200000
 #define FIRING 100000
+#define SLEEPERS "100000 tasks asleep 0 to 1 s, all of it"
 #define NAP (200 * BIDE_USEC)
 
 /* Runs main_fn(arg) in a loop of its own; it returns arg if all went well. */
@@ -226,8 +230,36 @@ static struct sleepers {
 	unsigned tasks;
 	bide_time longest;
 	bide_task **handles;
-	bench_row *row;
+	bench_row *row, *go;
 } sleepers;
+
+static const char go_program[] =
+	"package main\n"
+	"import (\"fmt\"; \"math/rand\"; \"os\"; \"runtime\"; \"strconv\"; \"sync\"; \"syscall\"; \"time\")\n"
+	"func spent() int64 {\n"
+	"	var usage syscall.Rusage\n"
+	"	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil { os.Exit(1) }\n"
+	"	return usage.Utime.Nano() + usage.Stime.Nano()\n"
+	"}\n"
+	"func main() {\n"
+	"	runtime.GOMAXPROCS(1)\n"
+	"	count, _ := strconv.Atoi(os.Args[1])\n"
+	"	longest, _ := strconv.ParseInt(os.Args[2], 10, 64)\n"
+	"	var ended sync.WaitGroup\n"
+	"	start := spent()\n"
+	"	ended.Add(count)\n"
+	"	for i := 0; i < count; i++ {\n"
+	"		delay := time.Duration(rand.Int63n(longest))\n"
+	"		go func() {\n"
+	"			begin := time.Now()\n"
+	"			time.Sleep(delay)\n"
+	"			if time.Since(begin) < delay { os.Exit(1) }\n"
+	"			ended.Done()\n"
+	"		}()\n"
+	"	}\n"
+	"	ended.Wait()\n"
+	"	fmt.Println(spent() - start)\n"
+	"}\n";
 
 static void *sleep_random(void *arg)
 {
@@ -257,19 +289,35 @@ static void sleepers_open(void)
 	sleepers.tasks = bench_options.quick ? 10000 : 100000;
 	sleepers.longest = bench_options.quick ? BIDE_SEC / 10 : BIDE_SEC;
 	sleepers.handles = allocate(sleepers.tasks, sizeof *sleepers.handles);
-	const char *name = bench_options.quick ? "10000 tasks asleep 0 to 0.1 s, all of it"
-					       : "100000 tasks asleep 0 to 1 s, all of it";
-	sleepers.row = bench_row_new(name, "ms", BENCH_CPU, NULL);
+	const char *name = bench_options.quick ? "10000 tasks asleep 0 to 0.1 s, all of it" : SLEEPERS;
+	if (go_build(go_program))
+		sleepers.go = bench_row_new("Go, as many goroutines", "ms", BENCH_CPU, NULL);
+	sleepers.row = bench_row_new(name, "ms", BENCH_CPU, sleepers.go);
+}
+
+static void go_round(void)
+{
+	char arguments[100];
+	snprintf(arguments, sizeof arguments, "%u %lld", sleepers.tasks, (long long)sleepers.longest);
+	double spent = go_run(arguments);
+	if (spent < 0)
+		bench_fail("Go's sleepers: failed");
+	bench_row_add(sleepers.go, spent / 1e6);
+	bench_row_end_round(sleepers.go);
 }
 
 static void sleepers_round(void)
 {
+	if (sleepers.go)
+		go_round();
 	in_loop("sleepers", sleepers_main, &sleepers);
 	bench_row_end_round(sleepers.row);
 }
 
 static void sleepers_print(void)
 {
+	if (sleepers.go)
+		bench_row_print(sleepers.go);
 	bench_row_print(sleepers.row);
 	free(sleepers.handles);
 }
@@ -361,6 +409,6 @@ int main(int argc, char **argv)
 		parts[i].print();
 	}
 	bench_bar("arm + cancel, 1000000 armed", BENCH_MEDIAN_AT_MOST, 100);
-	bench_bar("100000 tasks asleep 0 to 1 s, all of it", BENCH_MEDIAN_AT_MOST, 0.6 * 372);
+	bench_bar(SLEEPERS, BENCH_RATIO_AT_MOST, 0.6); /* of Go's */
 	return bench_end();
 }
