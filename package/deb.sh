@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds Debian packages of the archive that `make dist` made, in $O/deb, and looks at them with lintian where
-# that is installed.
+# Builds Debian packages of the archive that `make dist` made, in $O/deb, follows the links of the texts in them, and
+# looks at them with lintian where that is installed.
 set -eu
 name=bide-$version
 rm -rf "$O/deb"
@@ -11,6 +11,8 @@ ln "$O/$name.tar.gz" "$O/deb/bide_$version.orig.tar.gz"
 grep -q "^bide ($version-" debian/changelog || { echo "deb: debian/changelog does not begin with $version" && exit 1; }
 # The variables of this make are not those of that one.
 (cd "$O/deb/$name" && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -b)
+for package in "$O"/deb/*.deb; do dpkg-deb -x "$package" "$O/deb/root"; done
+sh test/tools/links.sh "$O/deb/root" md
 if command -v lintian >/dev/null; then
 	lintian --fail-on error,warning --tag-display-limit 0 "$O"/deb/*.changes
 else

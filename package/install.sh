@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # install.sh install | uninstall, for the Makefile, which hands over in the environment: DESTDIR, prefix,
-# includedir, libdir, datadir, mandir, docdir, version, O (where the libraries were built).
+# includedir, libdir, datadir, mandir, mansuffix, docdir, version, O (where the libraries were built).
 #
 # What is put in place, the directories that had to be made too, is written to $libdir/bide/installed, in
 # that order. So uninstall takes away just that, whichever version it was, and leaves what was there before.
@@ -65,6 +65,30 @@ fill() { # DIRECTORY NAME VARIABLE: from package/NAME.in; VARIABLE is what the f
 	note "$1/$2"
 }
 
+# Where the files go that a text may lead to: lines PROJECT-FILE <tab> INSTALLED-FILE.
+places() {
+	for file in *.md LICENSE bench/README.md docs/*.md docs/notes/* docs/pictures/* docs/examples/*.c docs/examples/*.md; do
+		printf '%s\t%s\n' "$file" "$docdir/${file#docs/}"
+	done
+	for file in docs/man/*.[37]; do
+		printf '%s\t%s\n' "$file" "$mandir/man${file##*.}/${file##*/}$mansuffix"
+	done
+	for file in include/bide.h include/bide/*.h; do
+		printf '%s\t%s\n' "$file" "$includedir/${file#include/}"
+	done
+}
+
+put_texts() { # what is to be below docdir
+	places >"$tmp/places"
+	while IFS='	' read -r file place; do
+		case $place in "$docdir"/*) ;; *) continue ;; esac
+		put "${place%/*}" "$file"
+		case $file in
+		*.md) awk -f package/paths.awk -f package/links.awk "$tmp/places" "$file" >"$DESTDIR$place" ;;
+		esac
+	done <"$tmp/places"
+}
+
 put_all() {
 	put "$includedir" include/bide.h
 	put "$includedir/bide" include/bide/*.h
@@ -82,10 +106,7 @@ put_all() {
 	sh docs/man/aliases.sh "$tmp"
 	put "$mandir/man3" docs/man/*.3 "$tmp"/*.3
 	put "$mandir/man7" docs/man/*.7
-	put "$docdir" README.md CHANGELOG.md LICENSE docs/*.md docs/*.html
-	put "$docdir/notes" docs/notes/*
-	put "$docdir/pictures" docs/pictures/*
-	put "$docdir/examples" docs/examples/*.c docs/examples/*.md
+	put_texts
 	put "$datadir/bide/gdb" src/inspect/gdb/*.py
 }
 

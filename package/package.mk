@@ -7,9 +7,11 @@ libdir     ?= $(prefix)/lib
 datadir    ?= $(prefix)/share
 mandir     ?= $(datadir)/man
 docdir     ?= $(datadir)/doc/bide
+# What the manual pages' names end with once somebody has compressed them: links of the texts say it.
+mansuffix  ?=
 version     = $(shell sed -n 's/^.define BIDE_VERSION_[A-Z]* *//p' include/bide.h | paste -sd.)
 PACKAGE     = DESTDIR='$(DESTDIR)' prefix='$(prefix)' includedir='$(includedir)' libdir='$(libdir)' \
-              datadir='$(datadir)' mandir='$(mandir)' docdir='$(docdir)' version='$(version)' O='$(O)'
+              datadir='$(datadir)' mandir='$(mandir)' mansuffix='$(mansuffix)' docdir='$(docdir)' version='$(version)' O='$(O)'
 
 install: all
 	@$(PACKAGE) sh package/install.sh install

@@ -35,6 +35,15 @@ everybody_may_read() { [ -z "$(find "$root" ! -type l ! -perm -444)" ]; }
 
 no_path_of_the_build() { ! grep -rlF -e "$root" -e "$PWD" "$lib/pkgconfig" "$lib/cmake"; }
 
+# Where somebody compresses the manual pages, as Debian does, mansuffix says so.
+links_hold_to_compressed_pages() {
+	gzip "$root"/opt/bide/share/man/man[37]/bide[.-]*
+	sh test/tools/links.sh "$root" md
+	result=$?
+	gunzip "$root"/opt/bide/share/man/man[37]/*.gz
+	return $result
+}
+
 # ---- who uses it
 
 rwstack() { "$READELF" -lW "$1" | grep -q 'GNU_STACK.* RW '; }
@@ -88,13 +97,15 @@ holds 'what a user looks for is there' is_there
 holds 'the soname has the major version' soname_is libbide.so.0
 holds 'everybody may read it' everybody_may_read
 holds 'no file names the directory it was staged in' no_path_of_the_build
+holds 'the links of the texts lead somewhere' sh test/tools/links.sh "$root" md
 with_pkg_config
 with_cmake
 
 touch "$lib/bide/older"
 echo "$libdir/bide/older" >>"$lib/bide/installed"
 # shellcheck disable=SC2086
-holds 'installing over an older version succeeds' make install $where
+holds 'installing over an older version succeeds' make install $where mansuffix=.gz
+holds 'the links of the texts lead to compressed manual pages' links_hold_to_compressed_pages
 # shellcheck disable=SC2086
 holds 'make uninstall succeeds' make uninstall $where
 tree >"$dir/after"
