@@ -104,10 +104,13 @@ static const struct {
 } leavers[] = { { leave_a_timer, 0, 0 }, { leave_one_at_never, 0, 0 }, { leave_a_coroutine, 1, 0 },
 	{ leave_one_that_never_ran, 1, 0 }, { leave_a_descriptor, 0, 1 } };
 
-/* In debug mode once; without it never, and that the coroutine is still there was told before is not told again. */
+/* In debug mode once, in the same words in every locale; without it never, and that the coroutine is still there was
+ * told before is not told again. */
 START_TEST(what_is_left_is_told_with_the_place_it_was_made_at)
 {
+	suite_use_decimal_comma();
 	run_in(BIDE_VIRTUAL_CLOCK | (_i % 2 ? BIDE_DEBUG : 0u), leavers[_i / 2].main_fn, NULL);
+	suite_use_c_locale();
 	expect_leaks(_i % 2, expected);
 	run_in(BIDE_VIRTUAL_CLOCK | BIDE_DEBUG, nothing, NULL);
 	expect_leaks(0, "");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A loop's figures: what they count, loop lag, other threads that read them, and Prometheus' text.
  * Statement 189, scenario E17. */
-#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -563,17 +562,14 @@ END_TEST
 
 VIRTUAL_TEST(the_locale_does_not_matter)
 {
-	static const char *const with_comma[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE" };
-	for (size_t i = 0; i < sizeof with_comma / sizeof *with_comma; i++)
-		if (setlocale(LC_NUMERIC, with_comma[i]))
-			break;
+	suite_use_decimal_comma();
 	pass(BIDE_MSEC);
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 	must(bide_stats_write(out, NULL, 0) == 0);
 	fclose(out);
-	setlocale(LC_NUMERIC, "C");
+	suite_use_c_locale();
 	page_read(&page, text);
 	free(text);
 }

@@ -8,6 +8,7 @@
 #include "await/tower.h"
 #include "base/place.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "stack/frames.h"
 
 #define TOLD 16 /* of each kind; the others are counted */
@@ -93,18 +94,30 @@ struct timers_left {
 	size_t count;
 };
 
+#define LENGTH_SIZE 32
+
+/* To the nearest millisecond. */
+static const char *time_until(bide_time deadline, bide_time now, char *room)
+{
+	struct text text;
+	uint64_t left = deadline > now ? (uint64_t)(deadline - now) : 0;
+	text_init(&text, room, LENGTH_SIZE);
+	text_add_seconds(&text, left + BIDE_MSEC / 2, 3);
+	return room;
+}
+
 static void report_timer(bide_time deadline, const void *site, void *arg)
 {
 	struct timers_left *left = arg;
-	char place[PLACE_SIZE];
+	char place[PLACE_SIZE], length[LENGTH_SIZE];
 	if (left->count++ >= TOLD)
 		return;
 	if (deadline == BIDE_NEVER)
 		run_report(left->run, BIDE_REPORT_LEAK, "a timer is still armed, for never; armed at %s",
 		    place_of_call(site, place));
 	else
-		run_report(left->run, BIDE_REPORT_LEAK, "a timer is still armed, for %.3f s from now; armed at %s",
-		    (double)(deadline - loop_now(&left->run->loop)) / BIDE_SEC, place_of_call(site, place));
+		run_report(left->run, BIDE_REPORT_LEAK, "a timer is still armed, for %s s from now; armed at %s",
+		    time_until(deadline, loop_now(&left->run->loop), length), place_of_call(site, place));
 }
 
 static void report_timers(struct run *run)

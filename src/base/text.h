@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layer base: text put together without stdio: async-signal-safe, and small on the stack. What does not
- * fit is cut. */
+ * Layer base: text put together without stdio: async-signal-safe, small on the stack, and the same in every
+ * locale. What does not fit is cut. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -53,6 +53,17 @@ static inline void text_add_address(struct text *text, uintptr_t address)
 {
 	text_add(text, "0x");
 	text_add_number(text, address, 16);
+}
+
+/* Nanoseconds as seconds, "12.345678", rounded down to so many places, 1 to 9. */
+static inline void text_add_seconds(struct text *text, uint64_t ns, int places)
+{
+	char digits[12] = ".";
+	uint64_t rest = ns % 1000000000;
+	for (int i = 1; i <= places; i++, rest = rest * 10 % 1000000000)
+		digits[i] = (char)('0' + rest / 100000000);
+	text_add_decimal(text, ns / 1000000000);
+	text_add(text, digits);
 }
 
 /* A name that the program gave, in quotes behind a space; nothing if it is empty. It may come from outside: what would

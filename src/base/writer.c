@@ -79,15 +79,12 @@ void writer_add_decimal(struct writer *writer, uint64_t number)
 
 void writer_add_seconds(struct writer *writer, int64_t ns, int places)
 {
-	char digits[12] = ".";
-	if (ns < 0)
-		writer_add(writer, "-");
-	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, rest = size % 1000000000;
-	writer_add_decimal(writer, size / 1000000000);
-	for (int i = 1; i <= 9; i++, rest = rest * 10 % 1000000000)
-		digits[i] = (char)('0' + rest / 100000000);
-	digits[places + 1] = '\0';
-	writer_add(writer, digits);
+	char number[32];
+	struct text text;
+	text_init(&text, number, sizeof number);
+	text_add(&text, ns < 0 ? "-" : "");
+	text_add_seconds(&text, ns < 0 ? -(uint64_t)ns : (uint64_t)ns, places);
+	writer_add(writer, number);
 }
 
 int writer_flush(struct writer *writer)

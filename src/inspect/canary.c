@@ -6,7 +6,6 @@
  * one. */
 #include "inspect/canary.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/place.h"
@@ -54,9 +53,8 @@ bool canary_add_who(const struct watch *watch, uint64_t slice, struct text *text
 
 void canary_add_seconds(struct text *text, bide_time time)
 {
-	char number[32];
-	snprintf(number, sizeof number, "%.3f s", (double)time / BIDE_SEC);
-	text_add(text, number);
+	text_add_seconds(text, (uint64_t)time, 3);
+	text_add(text, " s");
 }
 
 void canary_add_own_time(struct text *text, bide_time used, bide_time blocked)

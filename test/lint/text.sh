@@ -33,6 +33,11 @@ processor='__(x86_64|amd64|i386|aarch64|arm|riscv|powerpc|powerpc64|s390x|loonga
 complain 'processor conditional outside arch/' "$(
 	printf '%s\n' $code | grep -Ev '^(arch|test/support/[^/]*)/' | xargs grep -nE "^[[:space:]]*#.*\b$processor")"
 
+# printf(3) and strtod(3) follow the program's locale: a comma in a report would break who reads it.
+# shellcheck disable=SC2016 # no variable
+complain 'floating point as text; text_add_seconds() is the same in every locale' "$(
+	grep -nE '"[^"]*%[-+#0-9.*]*L?[aefgAEFG]|\b(strto(f|d|ld)|atof|setlocale)\(' $library)"
+
 complain 'blank at the end of a line' "$(grep -n '[[:blank:]]$' $code)"
 complain "a path of somebody's machine" "$(
 	grep -nE '(^|[^[:alnum:]_.])/(work|home|root)/' *.md -r docs)"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "suite.h"
 
+#include <locale.h>
 #include <stdlib.h>
 
 #include "resources.h"
@@ -96,6 +97,19 @@ int suite_scaled_down(int count, int least)
 {
 	int scaled = count / suite_scale();
 	return scaled > least ? scaled : least;
+}
+
+void suite_use_decimal_comma(void)
+{
+	static const char *const with_comma[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE" };
+	for (size_t i = 0; i < sizeof with_comma / sizeof *with_comma; i++)
+		if (setlocale(LC_NUMERIC, with_comma[i]))
+			return;
+}
+
+void suite_use_c_locale(void)
+{
+	setlocale(LC_NUMERIC, "C");
 }
 
 void fails_(int line, const char *call, bool failed, int err, int expected)

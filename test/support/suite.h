@@ -53,6 +53,10 @@ bool suite_is_for(const char *sanitizer);
 /* Whether programs are run by the emulator, or tool, of this name. */
 bool suite_is_under(const char *runner);
 
+/* Numbers have a decimal comma from now on, if a locale that has one is installed. suite_use_c_locale() ends it. */
+void suite_use_decimal_comma(void);
+void suite_use_c_locale(void);
+
 /* Work that need not be done in full where everything is slow: count, or count / scale, at least
  * `least`. */
 int suite_scaled_down(int count, int least);
