@@ -13,6 +13,7 @@
 #include "elsewhere.h"
 #include "resources.h"
 #include "runs.h"
+#include "sched/inbox.h"
 #include "suite.h"
 
 /* ---- helpers ------------------------------------------------------------------------------------------ */
@@ -764,6 +765,23 @@ START_TEST(a_post_after_the_end_is_refused)
 }
 END_TEST
 
+/* bide/post.h: a handle may be kept for as long as one likes. More loops than an inbox has generations. */
+START_TEST(a_handle_never_means_another_loop)
+{
+	struct inbox_post post = { .run = NULL };
+	struct inbox *inbox = inbox_open(-1);
+	bide_loop *old = inbox_handle(inbox);
+	inbox_close(inbox);
+	for (int i = 0; i <= 1 << 16; i++) {
+		inbox = inbox_open(-1);
+		must(inbox_handle(inbox) != old);
+		must(inbox_put(old, &post) < 0 && errno == ESHUTDOWN);
+		must(inbox_hold(old) < 0 && errno == ESHUTDOWN);
+		must(!inbox_close(inbox));
+	}
+}
+END_TEST
+
 /* ---- bad input ---------------------------------------------------------------------------------------- */
 
 static bide_future foreign;
@@ -874,7 +892,7 @@ int main(void)
 	    TEST(a_keep_alive_holds_a_deadlock_off_until_it_goes),
 	    TEST(a_virtual_clock_waits_for_keep_alives),
 	    TEST(posts_that_race_with_the_end_are_run_or_refused),
-	    TEST(a_post_after_the_end_is_refused),
+	    TEST(a_post_after_the_end_is_refused), TEST(a_handle_never_means_another_loop),
 	    TEST(another_thread_has_no_way_but_a_post),
 	    LOOP(a_thread_that_is_refused_is_told_what_it_may_call, 0, 2),
 	    TEST(bad_input_is_refused));

@@ -10,8 +10,8 @@
  * stderr is told of a thread that was refused, once a second at most, and of what it may call.
  *
  * The loop is named by the bide_loop * that bide_loop_self() returned on its own thread. It may be kept for
- * as long as you like: once the loop has ended every call fails with ESHUTDOWN (the same handle comes again
- * after 65,536 loops). A call costs no lock; it makes a system call only if the loop sleeps.
+ * as long as you like: once the loop has ended every call fails with ESHUTDOWN, whatever loops come after it.
+ * A call costs no lock; it makes a system call only if the loop sleeps.
  *
  * A post that was accepted (0) runs, once, on the loop's thread, outside any task; those of one thread
  * run in their order. At a loop's end those that are left run after its last task, before bide_run()

@@ -15,6 +15,7 @@
 #endif
 
 #define ADDRESS_MASK (((uintptr_t)1 << INBOX_SHIFT) - 1)
+#define LAST_GENERATION (UINTPTR_MAX >> INBOX_SHIFT) /* no loop's */
 #define HOLD_SHIFT 32
 
 /* ---- names -------------------------------------------------------------------------------------- */
@@ -39,6 +40,7 @@ bide_loop *inbox_handle(struct inbox *inbox)
 
 static atomic_uint process; /* see inboxes_forget() */
 static struct inbox *spare; /* inboxes that are nobody's */
+static struct inbox *spent; /* those that have had all their generations */
 
 static struct inbox *take_spare(void)
 {
@@ -48,6 +50,14 @@ static struct inbox *take_spare(void)
 		spare = inbox->next;
 	lock_release(LOCK_INBOXES);
 	return inbox;
+}
+
+static void put_aside(struct inbox *inbox, struct inbox **list)
+{
+	lock_take(LOCK_INBOXES);
+	inbox->next = *list;
+	*list = inbox;
+	lock_release(LOCK_INBOXES);
 }
 
 struct inbox *inbox_open(int wake_fd)
@@ -87,8 +97,8 @@ static struct inbox_post *exchange_head(struct inbox *inbox, uintptr_t generatio
 struct inbox_post *inbox_close(struct inbox *inbox)
 {
 	uintptr_t generation = generation_of(atomic_load(&inbox->head)) + 1;
-	struct inbox_post *posts = exchange_head(inbox, generation & (UINTPTR_MAX >> INBOX_SHIFT));
-	atomic_store(&inbox->holds, (uint_fast64_t)generation_of(atomic_load(&inbox->head)) << HOLD_SHIFT);
+	struct inbox_post *posts = exchange_head(inbox, generation);
+	atomic_store(&inbox->holds, (uint_fast64_t)generation << HOLD_SHIFT);
 	INBOX_STEP();
 	atomic_store(&inbox->sleep, INBOX_CLOSED);
 	INBOX_STEP();
@@ -96,10 +106,7 @@ struct inbox_post *inbox_close(struct inbox *inbox)
 		sched_yield();
 		INBOX_STEP();
 	}
-	lock_take(LOCK_INBOXES);
-	inbox->next = spare;
-	spare = inbox;
-	lock_release(LOCK_INBOXES);
+	put_aside(inbox, generation < LAST_GENERATION ? &spare : &spent);
 	return posts;
 }
 

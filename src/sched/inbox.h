@@ -15,9 +15,9 @@
  * Of many posters one makes the system call, and none while the loop is awake: the eventfd is a flag.
  *
  * Inboxes are never given back to the system, only to the next loop, so that a thread may knock at any
- * time: too late, it finds another generation and is told ESHUTDOWN. After 65,536 loops in the same
- * inbox an old handle means the wrong loop. Rejected: reference counts (two more atomic operations a
- * post, and a leaked reference would keep a loop's memory for ever); a lock (not for signal handlers).
+ * time: too late, it finds another generation and is told ESHUTDOWN. An inbox serves 65,535 loops, and then
+ * nobody any more, so that no handle ever means another loop. Rejected: reference counts (two more atomic operations
+ * a post, and a leaked reference would keep a loop's memory for ever); a lock (not for signal handlers).
  *
  * What may be called from any thread says so, and is safe in signal handlers too. */
 #ifndef SCHED_INBOX_H
