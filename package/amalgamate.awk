@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Writes the library as one source file, for amalgamate.sh, which gives the variables: `what`, header, source or
 # assembly; `files`, in order; `ports`; `shared`, the global names that cannot become static; `repeated`, the
-# tags of records that several files define.
+# tags of records that several files define; `lines`, if compilers are to speak of the sources, not of the result.
 #
 # Each of our headers is put where it is first included; one of a port, once for each port, behind a guard.
 # What was global within the library becomes static, since its header says so first (C11, 6.2.2, 5). What
@@ -9,7 +9,7 @@
 # src/io/listen.c becomes find_in_io_listen(). A member of a record keeps its name, since one that is declared
 # in a header has to.
 
-function fail(text) { print "amalgamate: " text >"/dev/stderr"; failed = 1; exit 1 }
+function fail(text) { print "amalgamate: " text >"/dev/stderr"; exit 1 }
 
 function exists(path,    line, there) {
 	there = (getline line <path) >= 0
@@ -19,8 +19,9 @@ function exists(path,    line, there) {
 
 # ---- names that are local to a file
 
-# Adds those that a line of the file's outermost level declares.
-function declares(line, local,    rest, name) {
+# Adds those that a line of the file's outermost level declares; `place` is where it stands. The style of the sources
+# is what makes it so simple: a declaration begins at the left, with its name in the first line, and has only one.
+function declares(line, local, place,    rest, name) {
 	if (line ~ RECORD) {
 		match(line, /[a-z_0-9]* \{$/)
 		name = substr(line, RSTART, RLENGTH - 2)
@@ -29,7 +30,8 @@ function declares(line, local,    rest, name) {
 	}
 	if (line !~ /^(static|typedef|}) /) return
 	rest = line
-	gsub(/__attribute__\(\([^;{]*\)\)/, "", rest)
+	gsub(/ ?__attribute__\(\([^;{]*\)\)/, "", rest)
+	gsub(/ [A-Z_]+ = /, " = ", rest)
 	sub(/^static /, "", rest)
 	if (match(rest, /\(\*(const )?[a-z_0-9]+/)) { # a pointer to a function
 		rest = substr(rest, RSTART + 2, RLENGTH - 2)
@@ -37,7 +39,8 @@ function declares(line, local,    rest, name) {
 		local[rest]
 		return
 	}
-	if (!match(rest, /[a-z_0-9]+[({;=\[]|[a-z_0-9]+ [={]/)) return
+	if (!match(rest, /[a-z_0-9]+[({;=\[]|[a-z_0-9]+ [={]/)) fail(place ": no name is declared in this line: " line)
+	if (substr(rest, 1, RSTART) ~ /,/) fail(place ": more than one name is declared in this line: " line)
 	rest = substr(rest, RSTART, RLENGTH)
 	sub(/ ?[({;=\[]$/, "", rest)
 	if (rest !~ /^(struct|union|enum)$/) local[rest]
@@ -122,19 +125,27 @@ function write_once(path) {
 	write_file(path)
 }
 
+function say_line(number, path) {
+	if (lines) print "#line " number " \"" path "\""
+}
+
 # Calls itself for what a file includes: what it knows of a file is in its own variables.
-function write_file(path,    line, is_code, local, tail, macro, word, comment_before) {
+function write_file(path,    line, number, is_code, local, tail, macro, word) {
 	is_code = path ~ /^src\/.*\.c$/
 	tail = suffix(path)
 	if (is_code) {
-		while ((getline line <path) > 0) declares(line, local)
+		for (number = 1; (getline line <path) > 0; number++) declares(line, local, path ":" number)
 		close(path)
 	}
 	print "\n/* ---- " path " */\n"
-	while ((getline line <path) > 0) {
-		if (line ~ /^#[ \t]*include[ \t]*"/) write_include(line, path)
-		else if (line ~ /^#[ \t]*include[ \t]*<bide(\.h|\/)/) {
+	say_line(1, path)
+	for (number = 1; (getline line <path) > 0; number++) {
+		if (line ~ /^#[ \t]*include[ \t]*"/) {
+			write_include(line, path)
+			say_line(number + 1, path)
+		} else if (line ~ /^#[ \t]*include[ \t]*<bide(\.h|\/)/) {
 			if (what == "header") write_once("include/" between(line, "<", ">"))
+			say_line(number + 1, path)
 		} else if (is_code) {
 			if (line ~ /^}/) in_record = 0
 			print rename(line, local, tail)

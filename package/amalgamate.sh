@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Writes the library as three files, bide.h, bide.c and bide_asm.S, to $O/amalgamation: to be put into another
-# project, and compiled with one command.
+# project, and compiled with one command. With LINES_OF_SOURCES=1 a compiler names the file and line of the sources that
+# it complains of.
 set -eu
 into=$O/amalgamation
 mkdir -p "$into"
@@ -20,7 +21,7 @@ head_of() { # WHAT IT IS
 
 # shellcheck disable=SC2086 # lists of words, one a line, which become one line
 amalgamate() { # WHAT FILES
-	awk -v what="$1" -v files="$2" -v ports="$(echo $ports)" -v shared="$(echo $assembled $objects)" \
+	awk -v what="$1" -v files="$2" -v lines="${LINES_OF_SOURCES:-}" -v ports="$(echo $ports)" -v shared="$(echo $assembled $objects)" \
 		-v repeated="$(echo $repeated)" -f package/amalgamate.awk
 }
 
