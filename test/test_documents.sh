@@ -67,23 +67,23 @@ end_server() { kill -TERM "$pid" && stop_servers; }
 serves() {
 	server=$1
 	shift
-	check "$server starts" start_server 256 "$server" 127.0.0.1:0 || return
+	holds "$server starts" start_server 256 "$server" 127.0.0.1:0 || return
 	count_descriptors
-	check "$server does what it should" client "$@"
-	check "$server leaves nothing behind" no_descriptor_is_left
-	check "$server ends in order when it is told to" end_server
+	holds "$server does what it should" client "$@"
+	holds "$server leaves nothing behind" no_descriptor_is_left
+	holds "$server ends in order when it is told to" end_server
 }
 
 # ---- all
 
-check blocks_are_taken_out extract || exit 1
+holds blocks_are_taken_out extract || exit 1
 while read -r kind name place; do
 	is_worth_it "$kind" || continue
-	check "$place compiles" compile "$kind" "$name" || continue
-	[ ! -e "$bin/$name.run" ] || check "$place prints what the text says" prints_what_the_text_says "$name"
+	holds "$place compiles" compile "$kind" "$name" || continue
+	[ ! -e "$bin/$name.run" ] || holds "$place prints what the text says" prints_what_the_text_says "$name"
 done <"$bin/list"
 
-check client_compiles compile_client || exit 1
+holds client_compiles compile_client || exit 1
 serves echo use 0 send 'one\n' expect 'one\n' use 1 send 'two' expect 'two' half end use 0 half end
 serves lines use 0 send 'he' send 'llo\nworld\nx' expect 'HELLO\nWORLD\n' half expect 'X' end \
 	use 1 send "$(printf '%0600d' 0)" gone use 2 reset
@@ -91,5 +91,4 @@ serves chat use 0 use 1 use 2 send 'hello\n' use 0 expect 'hello\n' use 1 expect
 	send 'hi\nthere\n' use 0 expect 'hi\nthere\n' use 2 expect 'hi\nthere\n' use 0 half end \
 	use 1 send 'still here\n' use 2 expect 'still here\n' reset use 1 send 'alone\n' half end
 
-echo "test_documents: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude documents

@@ -146,81 +146,80 @@ netcat_talks() {
 
 test_server() {
 	# Without these three there is no use in going on.
-	check client_compiles compile_client &&
-		check server_starts_on_a_free_port start_server 256 echo_server 0 &&
-		check a_line_is_echoed client use 0 send 'one\n' expect 'you said: one\n' half end || return
+	holds client_compiles compile_client &&
+		holds server_starts_on_a_free_port start_server 256 echo_server 0 &&
+		holds a_line_is_echoed client use 0 send 'one\n' expect 'you said: one\n' half end || return
 	count_descriptors
 
-	check port_in_use_is_told fails_with 1 "^echo_server: 127.0.0.1:$port: Address already in use" \
+	holds port_in_use_is_told fails_with 1 "^echo_server: 127.0.0.1:$port: Address already in use" \
 		echo_server "$port"
-	check port_out_of_range_is_told fails_with 1 '^echo_server: 127.0.0.1:99999: ' echo_server 99999
-	check two_clients_are_interleaved client use 0 send 'a\n' use 1 send 'b\n' expect 'you said: b\n' \
+	holds port_out_of_range_is_told fails_with 1 '^echo_server: 127.0.0.1:99999: ' echo_server 99999
+	holds two_clients_are_interleaved client use 0 send 'a\n' use 1 send 'b\n' expect 'you said: b\n' \
 		use 0 expect 'you said: a\n' send 'c\n' expect 'you said: c\n' use 1 send 'd\n' \
 		expect 'you said: d\n' use 0 half end use 1 send 'e\n' expect 'you said: e\n' half end
-	check half_closed_client_gets_everything client use 0 send 'x\n\ny\ntail' half \
+	holds half_closed_client_gets_everything client use 0 send 'x\n\ny\ntail' half \
 		expect 'you said: x\nyou said: \nyou said: y\nyou said: tail' end
-	check split_line_has_one_prefix client use 0 send 'hel' expect 'you said: hel' send 'lo\nwor' \
+	holds split_line_has_one_prefix client use 0 send 'hel' expect 'you said: hel' send 'lo\nwor' \
 		expect 'lo\nyou said: wor' send 'ld\n' expect 'ld\n' half end
-	check long_line_is_echoed client use 0 long 3000000 half end
-	check slow_peer_delays_nobody client use 0 stuff use 1 send 'a\n' expect 'you said: a\n' \
+	holds long_line_is_echoed client use 0 long 3000000 half end
+	holds slow_peer_delays_nobody client use 0 stuff use 1 send 'a\n' expect 'you said: a\n' \
 		use 0 drain send '\n' expect '\n' half end
-	check idle_client_resets client use 0 send 'a\n' expect 'you said: a\n' reset
-	check client_resets_amid_a_reply client use 0 stuff reset
-	check resets_are_told until_true grep -q 'lost a client: Connection reset' "$log"
-	check others_go_on_after_resets client use 0 send 'b\n' expect 'you said: b\n' close
-	[ -n "$RUNNER" ] || ! command -v nc >/dev/null || check netcat_is_served netcat_talks
-	check no_descriptor_leaks no_descriptor_is_left
-	check end_of_input_ends_server_and_clients ends_its_clients
+	holds idle_client_resets client use 0 send 'a\n' expect 'you said: a\n' reset
+	holds client_resets_amid_a_reply client use 0 stuff reset
+	holds resets_are_told until_true grep -q 'lost a client: Connection reset' "$log"
+	holds others_go_on_after_resets client use 0 send 'b\n' expect 'you said: b\n' close
+	[ -n "$RUNNER" ] || ! command -v nc >/dev/null || holds netcat_is_served netcat_talks
+	holds no_descriptor_leaks no_descriptor_is_left
+	holds end_of_input_ends_server_and_clients ends_its_clients
 }
 
 test_descriptor_limit() {
-	check server_starts_with_few_descriptors start_server 16 echo_server 0
-	check clients_beyond_the_limit_are_served serves_beyond_its_descriptors
-	check limit_is_told_once_a_second complained_once_a_second
-	check server_at_its_limit_ends stop_servers
+	holds server_starts_with_few_descriptors start_server 16 echo_server 0
+	holds clients_beyond_the_limit_are_served serves_beyond_its_descriptors
+	holds limit_is_told_once_a_second complained_once_a_second
+	holds server_at_its_limit_ends stop_servers
 }
 
 # ---- all
 
 build_examples || exit 1
-check sources_are_exemplary all_are_exemplary
-check hello_greets prints_as_expected hello
-check countdown_follows_the_golden_trace prints_as_expected countdown --virtual
-check countdown_counts_in_real_time counts_in_real_time
-check countdown_refuses_a_wrong_option fails_with 2 '^usage: countdown' countdown --wrong
-check countdown_tells_of_a_full_disk full_disk countdown --virtual
-check stalled_read_follows_the_golden_trace prints_as_expected stalled_read --virtual
-check generator_gives_and_takes prints_as_expected generator
-check datagrams_are_answered prints_as_expected udp_echo
-check udp_echo_refuses_a_bad_address fails_with 1 '^udp_echo: ' udp_echo nowhere
-check timeouts_end_in_time prints_as_expected timeouts --virtual
-check gather_tells_of_all prints_as_expected gather --virtual
-check as_completed_tells_in_the_order_of_ends prints_as_expected as_completed --virtual
-check shutdown_lets_clients_finish prints_as_expected shutdown --virtual
-check retry_backs_off prints_as_expected retry --virtual
-check rate_limit_lets_few_through prints_as_expected rate_limit --virtual
-check worker_pool_shares_its_jobs prints_as_expected worker_pool --virtual
-check pipeline_passes_on prints_as_expected pipeline --virtual
-check polite_philosophers_eat prints_as_expected philosophers --polite
-check greedy_philosophers_are_told_of_their_deadlock philosophers_starve
-check heartbeat_beats_beside_the_work heart_beats_beside_the_work
-check heartbeat_refuses_a_wrong_option fails_with 2 '^usage: heartbeat' heartbeat --wrong
-if getent hosts localhost >/dev/null; then check lookup_finds_names names_are_found; else
+holds sources_are_exemplary all_are_exemplary
+holds hello_greets prints_as_expected hello
+holds countdown_follows_the_golden_trace prints_as_expected countdown --virtual
+holds countdown_counts_in_real_time counts_in_real_time
+holds countdown_refuses_a_wrong_option fails_with 2 '^usage: countdown' countdown --wrong
+holds countdown_tells_of_a_full_disk full_disk countdown --virtual
+holds stalled_read_follows_the_golden_trace prints_as_expected stalled_read --virtual
+holds generator_gives_and_takes prints_as_expected generator
+holds datagrams_are_answered prints_as_expected udp_echo
+holds udp_echo_refuses_a_bad_address fails_with 1 '^udp_echo: ' udp_echo nowhere
+holds timeouts_end_in_time prints_as_expected timeouts --virtual
+holds gather_tells_of_all prints_as_expected gather --virtual
+holds as_completed_tells_in_the_order_of_ends prints_as_expected as_completed --virtual
+holds shutdown_lets_clients_finish prints_as_expected shutdown --virtual
+holds retry_backs_off prints_as_expected retry --virtual
+holds rate_limit_lets_few_through prints_as_expected rate_limit --virtual
+holds worker_pool_shares_its_jobs prints_as_expected worker_pool --virtual
+holds pipeline_passes_on prints_as_expected pipeline --virtual
+holds polite_philosophers_eat prints_as_expected philosophers --polite
+holds greedy_philosophers_are_told_of_their_deadlock philosophers_starve
+holds heartbeat_beats_beside_the_work heart_beats_beside_the_work
+holds heartbeat_refuses_a_wrong_option fails_with 2 '^usage: heartbeat' heartbeat --wrong
+if getent hosts localhost >/dev/null; then holds lookup_finds_names names_are_found; else
 	echo 'test_examples: this system does not know localhost: lookup is not tested with a name'
 fi
-check lookup_wants_a_name fails_with 2 '^usage: lookup' lookup
-check shell_pipe_joins_programs prints_as_expected shell_pipe
-check shell_pipe_tells_of_each_that_fails each_program_that_fails_is_told
-[ -n "$RUNNER" ] || check shell_pipe_tells_of_programs_that_are_not_there a_program_that_is_not_there_is_told
-check shell_pipe_carries_much much_goes_through
-check shell_pipe_refuses_too_many fails_with 2 '^shell_pipe: at most' shell_pipe a a a a a a a a a a a a a a a a a
-check the_dump_finds_everybody everybody_is_found
-check sleepers_all_wake many_sleep
-check sleepers_refuses_a_wrong_count fails_with 2 '^usage: sleepers' sleepers 0
-[ -n "$RUNNER$SAN" ] || check sleepers_tells_of_missing_memory out_of_memory
-check echo_server_ends_with_any_kind_of_input input_ends_at_once
+holds lookup_wants_a_name fails_with 2 '^usage: lookup' lookup
+holds shell_pipe_joins_programs prints_as_expected shell_pipe
+holds shell_pipe_tells_of_each_that_fails each_program_that_fails_is_told
+[ -n "$RUNNER" ] || holds shell_pipe_tells_of_programs_that_are_not_there a_program_that_is_not_there_is_told
+holds shell_pipe_carries_much much_goes_through
+holds shell_pipe_refuses_too_many fails_with 2 '^shell_pipe: at most' shell_pipe a a a a a a a a a a a a a a a a a
+holds the_dump_finds_everybody everybody_is_found
+holds sleepers_all_wake many_sleep
+holds sleepers_refuses_a_wrong_count fails_with 2 '^usage: sleepers' sleepers 0
+[ -n "$RUNNER$SAN" ] || holds sleepers_tells_of_missing_memory out_of_memory
+holds echo_server_ends_with_any_kind_of_input input_ends_at_once
 test_server
 [ -n "$RUNNER" ] || [ "$failed" -gt 0 ] || test_descriptor_limit
 
-echo "test_examples: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude examples

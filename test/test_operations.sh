@@ -84,17 +84,17 @@ start_service() { # LAME_MS
 }
 
 test_service() {
-	check service_starts start_service 0 || return
-	check requests_are_answered client use 0 send "$get" expect "${ok}process $pid\n" end
-	check it_says_that_it_is_healthy says /healthz '200 OK'
-	check it_counts says /metrics '^service_requests_total 1$'
-	check it_tells_how_its_loop_is says /metrics '^bide_tasks{.*loop="0".*} [1-9]'
-	check what_is_not_there_is_not_found says /nothing '404 Not Found'
-	check who_sends_nothing_is_no_harm client use 0 half end
-	check told_to_end_it_refuses_and_lets_requests_end lets_requests_end
-	check a_lame_service_starts start_service 600000 || return
-	check lame_is_not_healthy_and_still_serves serves_while_lame
-	check a_second_signal_ends_it_at_once second_signal_ends
+	holds service_starts start_service 0 || return
+	holds requests_are_answered client use 0 send "$get" expect "${ok}process $pid\n" end
+	holds it_says_that_it_is_healthy says /healthz '200 OK'
+	holds it_counts says /metrics '^service_requests_total 1$'
+	holds it_tells_how_its_loop_is says /metrics '^bide_tasks{.*loop="0".*} [1-9]'
+	holds what_is_not_there_is_not_found says /nothing '404 Not Found'
+	holds who_sends_nothing_is_no_harm client use 0 half end
+	holds told_to_end_it_refuses_and_lets_requests_end lets_requests_end
+	holds a_lame_service_starts start_service 600000 || return
+	holds lame_is_not_healthy_and_still_serves serves_while_lame
+	holds a_second_signal_ends_it_at_once second_signal_ends
 }
 
 # ---- sockets passed in
@@ -132,13 +132,13 @@ manager_ends() {
 }
 
 test_manager() {
-	check manager_starts start_manager || return
-	check the_first_connection_starts_the_service activates
-	check both_sockets_were_passed says /healthz '200 OK'
-	check while_clients_hammer start_hammers
-	check it_is_ended_and_started_anew is_restarted
-	check and_no_client_met_an_error stop_hammers 3
-	check it_ends_well_and_has_told_so manager_ends
+	holds manager_starts start_manager || return
+	holds the_first_connection_starts_the_service activates
+	holds both_sockets_were_passed says /healthz '200 OK'
+	holds while_clients_hammer start_hammers
+	holds it_is_ended_and_started_anew is_restarted
+	holds and_no_client_met_an_error stop_hammers 3
+	holds it_ends_well_and_has_told_so manager_ends
 }
 
 # ---- the hand-over
@@ -200,15 +200,15 @@ ends_well() {
 }
 
 test_restart() {
-	check a_restartable_copy_is_made make_restartable && check restart_starts start_restartable || return
-	check a_request_is_answered client use 0 send "$get" expect "${ok}process $pid\n" end
-	check it_hands_over_and_lets_requests_end hands_over_and_lets_requests_end
-	check the_first_one_ended_well stop_servers
-	check it_hands_over_again_and_again hands_over_again
-	check no_client_met_an_error stop_hammers 3
-	check it_goes_on_if_the_next_one_fails goes_on_if_the_next_one_fails
-	check the_last_one_ends ends_well
-	check bad_arguments_are_told fails_with 2 '^usage: restart' restart 0 0
+	holds a_restartable_copy_is_made make_restartable && holds restart_starts start_restartable || return
+	holds a_request_is_answered client use 0 send "$get" expect "${ok}process $pid\n" end
+	holds it_hands_over_and_lets_requests_end hands_over_and_lets_requests_end
+	holds the_first_one_ended_well stop_servers
+	holds it_hands_over_again_and_again hands_over_again
+	holds no_client_met_an_error stop_hammers 3
+	holds it_goes_on_if_the_next_one_fails goes_on_if_the_next_one_fails
+	holds the_last_one_ends ends_well
+	holds bad_arguments_are_told fails_with 2 '^usage: restart' restart 0 0
 }
 
 compile_all() {
@@ -216,7 +216,7 @@ compile_all() {
 }
 
 build_examples || exit 1
-check programs_compile compile_all || exit 1
+holds programs_compile compile_all || exit 1
 test_service
 case $SAN in
 *thread*) echo 'test_operations: ThreadSanitizer keeps a signal for a task that may have ended: no restarts here' ;;
@@ -226,5 +226,4 @@ case $SAN in
 	;;
 esac
 
-echo "test_operations: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude operations

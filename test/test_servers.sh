@@ -42,18 +42,18 @@ nc_chats() {
 too_many() { awk '{ print int(($3 + 2000000) / 150) }' /proc/sys/net/ipv4/tcp_wmem; }
 
 test_chat() {
-	check chat_starts start_server 256 chat 0 || return
+	holds chat_starts start_server 256 chat 0 || return
 	count_descriptors
-	check what_one_says_the_others_get chat_lines
-	check a_split_line_is_one_line client use 0 use 1 send 'a' send 'b' send 'c\n' use 0 expect 'abc\n'
-	check a_line_without_an_end_counts client use 0 use 1 send 'tail' half end use 0 expect 'tail\n'
-	check a_line_that_is_too_long_ends_its_member client use 0 send "$(printf '%0300d' 0)" gone
-	check who_does_not_read_is_shown_the_door client use 0 use 1 flood "$(too_many)" \
+	holds what_one_says_the_others_get chat_lines
+	holds a_split_line_is_one_line client use 0 use 1 send 'a' send 'b' send 'c\n' use 0 expect 'abc\n'
+	holds a_line_without_an_end_counts client use 0 use 1 send 'tail' half end use 0 expect 'tail\n'
+	holds a_line_that_is_too_long_ends_its_member client use 0 send "$(printf '%0300d' 0)" gone
+	holds who_does_not_read_is_shown_the_door client use 0 use 1 flood "$(too_many)" \
 		use 0 gone
-	check nobody_is_left_behind no_descriptor_is_left
-	[ -n "$RUNNER" ] || ! have nc || check nc_is_a_member nc_chats
-	check members_leave_nothing no_descriptor_is_left
-	check chat_ends_with_its_input stop_servers
+	holds nobody_is_left_behind no_descriptor_is_left
+	[ -n "$RUNNER" ] || ! have nc || holds nc_is_a_member nc_chats
+	holds members_leave_nothing no_descriptor_is_left
+	holds chat_ends_with_its_input stop_servers
 }
 
 # ---- proxy
@@ -66,23 +66,23 @@ nc_half_closes() {
 }
 
 test_proxy() {
-	check backend_starts start_server 256 echo_server 0 &&
-		check proxy_starts start_server 256 proxy "127.0.0.1:$port" 0 || return
+	holds backend_starts start_server 256 echo_server 0 &&
+		holds proxy_starts start_server 256 proxy "127.0.0.1:$port" 0 || return
 	count_descriptors
-	check a_line_goes_there_and_back client use 0 send 'a\n' expect 'you said: a\n' send 'b\n' expect 'you said: b\n'
-	check a_half_close_is_passed_on client use 0 send 'x\ny' half expect 'you said: x\nyou said: y' end
-	check much_goes_both_ways client use 0 long 3000000 half end
-	check a_slow_peer_delays_nobody client use 0 stuff use 1 send 'a\n' expect 'you said: a\n' \
+	holds a_line_goes_there_and_back client use 0 send 'a\n' expect 'you said: a\n' send 'b\n' expect 'you said: b\n'
+	holds a_half_close_is_passed_on client use 0 send 'x\ny' half expect 'you said: x\nyou said: y' end
+	holds much_goes_both_ways client use 0 long 3000000 half end
+	holds a_slow_peer_delays_nobody client use 0 stuff use 1 send 'a\n' expect 'you said: a\n' \
 		use 0 drain send '\n' expect '\n' half end
-	check a_client_resets client use 0 send 'a\n' expect 'you said: a\n' reset
-	check a_client_resets_amid_an_answer client use 0 stuff reset
-	[ -n "$RUNNER" ] || ! have nc || check nc_half_closes_and_gets_everything nc_half_closes
-	check connections_leave_nothing no_descriptor_is_left
-	check proxy_ends_with_its_input stop_servers
-	check a_dead_target_is_told start_server 256 proxy 127.0.0.1:1 0 && {
-		check the_client_of_a_dead_target_is_let_go client use 0 gone
-		check and_that_is_told until_true grep -q 'lost a connection: Connection refused' "$log"
-		check proxy_without_connections_ends stop_servers
+	holds a_client_resets client use 0 send 'a\n' expect 'you said: a\n' reset
+	holds a_client_resets_amid_an_answer client use 0 stuff reset
+	[ -n "$RUNNER" ] || ! have nc || holds nc_half_closes_and_gets_everything nc_half_closes
+	holds connections_leave_nothing no_descriptor_is_left
+	holds proxy_ends_with_its_input stop_servers
+	holds a_dead_target_is_told start_server 256 proxy 127.0.0.1:1 0 && {
+		holds the_client_of_a_dead_target_is_let_go client use 0 gone
+		holds and_that_is_told until_true grep -q 'lost a connection: Connection refused' "$log"
+		holds proxy_without_connections_ends stop_servers
 	}
 }
 
@@ -111,27 +111,27 @@ curl_downloads() {
 }
 
 test_files() {
-	check files_are_made make_files &&
-		check file_server_starts start_server 256 file_server "$tmp/www" 0 || return
+	holds files_are_made make_files &&
+		holds file_server_starts start_server 256 file_server "$tmp/www" 0 || return
 	count_descriptors
-	check a_file_is_sent client use 0 send "GET /small HTTP/1.0$end" expect "$(ok 13)a small file\n" end
-	check a_head_is_sent client use 0 send "HEAD /small HTTP/1.0$end" expect "$(ok 13)" end
-	check the_index_is_sent client use 0 send "GET / HTTP/1.0${crlf}Host: x$end" expect "$(ok 6)index\n" end
-	check a_request_may_come_in_pieces client use 0 send 'GET /sm' send "all HTTP/1.0$crlf" send "$crlf" \
+	holds a_file_is_sent client use 0 send "GET /small HTTP/1.0$end" expect "$(ok 13)a small file\n" end
+	holds a_head_is_sent client use 0 send "HEAD /small HTTP/1.0$end" expect "$(ok 13)" end
+	holds the_index_is_sent client use 0 send "GET / HTTP/1.0${crlf}Host: x$end" expect "$(ok 6)index\n" end
+	holds a_request_may_come_in_pieces client use 0 send 'GET /sm' send "all HTTP/1.0$crlf" send "$crlf" \
 		expect "$(ok 13)a small file\n" end
-	check what_is_not_there_is_not_found gets /none '404 Not Found'
-	check nothing_above_is_found gets /../secret '404 Not Found'
-	check nothing_hidden_is_found gets /.hidden '404 Not Found'
-	check nothing_absolute_is_found gets //etc/passwd '404 Not Found'
-	check a_directory_is_not_found gets /sub '404 Not Found'
-	check another_method_is_refused client use 0 send "PUT /small HTTP/1.0$end" expect 'HTTP/1.0 400' gone
-	check nonsense_is_refused client use 0 send "nonsense$end" expect 'HTTP/1.0 400' gone
-	check half_a_request_is_refused client use 0 send 'GET /small' half expect 'HTTP/1.0 ' gone
-	check a_client_resets client use 0 send 'GET /sub/la' reset
-	[ -n "$RUNNER" ] || ! have curl || check curl_gets_files curl_downloads
-	check requests_leave_nothing no_descriptor_is_left
-	check file_server_ends_with_its_input stop_servers
-	check a_missing_directory_is_told fails_with 2 '^file_server: No such file' file_server "$tmp/nowhere"
+	holds what_is_not_there_is_not_found gets /none '404 Not Found'
+	holds nothing_above_is_found gets /../secret '404 Not Found'
+	holds nothing_hidden_is_found gets /.hidden '404 Not Found'
+	holds nothing_absolute_is_found gets //etc/passwd '404 Not Found'
+	holds a_directory_is_not_found gets /sub '404 Not Found'
+	holds another_method_is_refused client use 0 send "PUT /small HTTP/1.0$end" expect 'HTTP/1.0 400' gone
+	holds nonsense_is_refused client use 0 send "nonsense$end" expect 'HTTP/1.0 400' gone
+	holds half_a_request_is_refused client use 0 send 'GET /small' half expect 'HTTP/1.0 ' gone
+	holds a_client_resets client use 0 send 'GET /sub/la' reset
+	[ -n "$RUNNER" ] || ! have curl || holds curl_gets_files curl_downloads
+	holds requests_leave_nothing no_descriptor_is_left
+	holds file_server_ends_with_its_input stop_servers
+	holds a_missing_directory_is_told fails_with 2 '^file_server: No such file' file_server "$tmp/nowhere"
 }
 
 # ---- httpd
@@ -156,24 +156,24 @@ test_httpd() {
 		echo 'test_servers: httpd was not built: its tests are skipped'
 		return
 	fi
-	check httpd_starts start_server 256 httpd 0 || return
+	holds httpd_starts start_server 256 httpd 0 || return
 	count_descriptors
 	get="GET / HTTP/1.1${crlf}Host: x$end"
-	check a_request_is_answered client use 0 send "$get" expect "${hello}keep-alive${end}Hello, world!\n"
-	check a_connection_is_kept client use 0 send "$get" expect "${hello}keep-alive${end}Hello, world!\n" \
+	holds a_request_is_answered client use 0 send "$get" expect "${hello}keep-alive${end}Hello, world!\n"
+	holds a_connection_is_kept client use 0 send "$get" expect "${hello}keep-alive${end}Hello, world!\n" \
 		send "$get" expect "${hello}keep-alive${end}Hello, world!\n" half end
-	check pipelined_requests_are_answered_in_order client use 0 send "${get}HEAD / HTTP/1.1$end$get" \
+	holds pipelined_requests_are_answered_in_order client use 0 send "${get}HEAD / HTTP/1.1$end$get" \
 		expect "${hello}keep-alive${end}Hello, world!\n" expect "${hello}keep-alive${end}" \
 		expect "${hello}keep-alive${end}Hello, world!\n" half end
-	check a_close_is_obeyed client use 0 send "GET / HTTP/1.0$end$get" expect "${hello}close${end}Hello, world!\n" end
-	check a_request_may_come_in_pieces client use 0 send 'GE' send "T / HTTP/1.1$crlf" send "$crlf" \
+	holds a_close_is_obeyed client use 0 send "GET / HTTP/1.0$end$get" expect "${hello}close${end}Hello, world!\n" end
+	holds a_request_may_come_in_pieces client use 0 send 'GE' send "T / HTTP/1.1$crlf" send "$crlf" \
 		expect "${hello}keep-alive${end}Hello, world!\n"
-	check nonsense_is_refused client use 0 send "nonsense$end" expect 'HTTP/1.1 400' gone
-	check a_client_resets client use 0 send "$get" reset
-	[ -n "$RUNNER" ] || ! have curl || check curl_keeps_its_connection curl_keeps_alive
-	[ -n "$RUNNER$SAN" ] || ! have wrk || check wrk_meets_no_error wrk_loads
-	check requests_leave_nothing no_descriptor_is_left
-	check httpd_ends_with_its_input stop_servers
+	holds nonsense_is_refused client use 0 send "nonsense$end" expect 'HTTP/1.1 400' gone
+	holds a_client_resets client use 0 send "$get" reset
+	[ -n "$RUNNER" ] || ! have curl || holds curl_keeps_its_connection curl_keeps_alive
+	[ -n "$RUNNER$SAN" ] || ! have wrk || holds wrk_meets_no_error wrk_loads
+	holds requests_leave_nothing no_descriptor_is_left
+	holds httpd_ends_with_its_input stop_servers
 }
 
 # ---- multicore_echo
@@ -196,24 +196,23 @@ both_loops_served() {
 }
 
 test_multicore() {
-	check multicore_echo_starts start_server 256 multicore_echo 0 2 || return
+	holds multicore_echo_starts start_server 256 multicore_echo 0 2 || return
 	count_descriptors
-	check a_line_comes_back client use 0 send 'one\n' expect 'one\n' half end
-	check a_client_resets client use 0 send 'one\n' expect 'one\n' reset
-	check many_are_served many_connect
-	check connections_leave_nothing no_descriptor_is_left
-	check both_loops_have_served_and_end_with_its_input both_loops_served
-	check a_wrong_number_of_loops_is_told fails_with 2 '^multicore_echo: 1 to' multicore_echo 0 0
-	check a_bad_port_is_told fails_with 1 '^multicore_echo: 127.0.0.1:99999: ' multicore_echo 99999
+	holds a_line_comes_back client use 0 send 'one\n' expect 'one\n' half end
+	holds a_client_resets client use 0 send 'one\n' expect 'one\n' reset
+	holds many_are_served many_connect
+	holds connections_leave_nothing no_descriptor_is_left
+	holds both_loops_have_served_and_end_with_its_input both_loops_served
+	holds a_wrong_number_of_loops_is_told fails_with 2 '^multicore_echo: 1 to' multicore_echo 0 0
+	holds a_bad_port_is_told fails_with 1 '^multicore_echo: 127.0.0.1:99999: ' multicore_echo 99999
 }
 
 build_examples || exit 1
-check client_compiles compile_client || exit 1
+holds client_compiles compile_client || exit 1
 test_chat
 test_proxy
 test_files
 test_httpd
 test_multicore
 
-echo "test_servers: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude servers

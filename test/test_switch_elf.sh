@@ -4,21 +4,8 @@
 # signed return addresses (A7), and nothing that is not kept.
 # valgrind: skip
 set -u
-passed=0
-failed=0
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-holds() { # SENTENCE COMMAND...
-	sentence=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'switch_elf: not true: %s\n' "$sentence"
-	fi
-}
+cd "$(dirname "$0")/.." || exit 1
+. test/tools/holds.sh
 
 cat >"$dir/program.c" <<'EOF'
 #include <bide.h>
@@ -73,5 +60,4 @@ for feature in $features; do
 	holds "the whole library claims $feature" claims "$O/libbide.a" "$feature"
 done
 
-printf 'switch_elf: %s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+conclude switch_elf

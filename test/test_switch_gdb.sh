@@ -4,8 +4,7 @@
 # the entry, and shows nothing unknown. Scenario A8.
 # valgrind: skip
 set -u
-passed=0
-failed=0
+cd "$(dirname "$0")/.." || exit 1
 
 skip() {
 	printf 'note: %s, so gdb is not tried\n' "$1"
@@ -17,19 +16,7 @@ skip() {
 [ -z "${SAN:-}" ] || skip 'the sanitizers have frames of their own'
 command -v gdb >/dev/null || skip 'gdb is not installed'
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-holds() { # SENTENCE COMMAND...
-	sentence=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'switch_gdb: not true: %s\n' "$sentence"
-	fi
-}
+. test/tools/holds.sh
 
 cat >"$dir/program.c" <<'EOF'
 #include <bide.h>
@@ -171,5 +158,4 @@ holds 'a context suspended inline can be looked at' is_whole 'suspended inline' 
 holds 'gdb finds no stack corrupt' sh -c '! grep -qi corrupt "$1"' sh "$dir/out"
 
 [ "$failed" = 0 ] || cat "$dir/out"
-printf 'switch_gdb: %s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+conclude switch_gdb

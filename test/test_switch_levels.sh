@@ -5,8 +5,7 @@
 # is the one that is built already.
 # valgrind: skip
 set -u
-passed=0
-failed=0
+cd "$(dirname "$0")/.." || exit 1
 
 [ -z "${SAN:-}" ] || {
 	echo 'note: the levels are tried without sanitizers'
@@ -14,8 +13,7 @@ failed=0
 	exit 0
 }
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. test/tools/holds.sh
 
 host=$(uname -m)
 compilers=$CC
@@ -36,27 +34,20 @@ port=$(sed -n 's/^ARCH_CFLAGS := //p' "arch/$ARCH/flags.mk")
 support="test/support/*.c test/support/$ARCH/*"
 
 # shellcheck disable=SC2086 # lists of words
-try() { # COMPILER FLAGS
-	for program in test_context test_switch_unwind; do
-		if $1 $2 $port -Wall -Wextra -Werror -D_GNU_SOURCE -Iinclude -Isrc -Iarch -Iarch/$ARCH -Itest/support \
-			test/$program.c $support arch/$ARCH/context.S $O/src/*/*.o -o "$dir/program" -pthread $libcheck \
-			>"$dir/out" 2>&1 && CK_VERBOSITY=silent ${RUNNER:-} "$dir/program" >>"$dir/out" 2>&1; then
-			passed=$((passed + 1))
-		else
-			failed=$((failed + 1))
-			printf 'switch_levels: %s fails with %s %s\n' "$program" "$1" "$2"
-			tail -n 20 "$dir/out"
-		fi
-	done
+passes() { # PROGRAM COMPILER FLAGS
+	$2 $3 $port -Wall -Wextra -Werror -D_GNU_SOURCE -Iinclude -Isrc -Iarch -Iarch/$ARCH -Itest/support \
+		test/$1.c $support arch/$ARCH/context.S $O/src/*/*.o -o "$dir/program" -pthread $libcheck &&
+		CK_VERBOSITY=silent ${RUNNER:-} "$dir/program"
 }
 
 export BIDE_TEST_SCALE=$((${BIDE_TEST_SCALE:-1} * 50))
 for compiler in $compilers; do
 	for flags in -O0 -O1 -O3 -Os '-O2 -flto' '-O2 -fstack-protector-all' '-O2 -fno-omit-frame-pointer' \
 		"-O3 -fomit-frame-pointer $vector"; do
-		try "$compiler" "$flags"
+		for program in test_context test_switch_unwind; do
+			holds "$program passes with $compiler $flags" passes $program "$compiler" "$flags"
+		done
 	done
 done
 
-printf 'switch_levels: %s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+conclude switch_levels

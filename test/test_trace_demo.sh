@@ -56,22 +56,21 @@ page_tests_itself() { # NAME SIZE MODE
 }
 
 build_examples || exit 1
-check demo_makes_its_pages demo || exit 1
-check traces_are_json all_are_json
-check timers_of_the_countdown_expire_in_the_golden_order timers_expire_in_order
-check of_equal_sleeps_the_older_is_woken_first older_sleep_is_woken_first
-check a_cancel_wakes_the_stalled_read_which_ends_by_it cancel_wakes_the_read
-[ -n "$SAN" ] || check parks_tell_the_lines_of_the_program parks_tell_their_lines
-check pages_need_nothing_else needs_nothing_else
+holds demo_makes_its_pages demo || exit 1
+holds traces_are_json all_are_json
+holds timers_of_the_countdown_expire_in_the_golden_order timers_expire_in_order
+holds of_equal_sleeps_the_older_is_woken_first older_sleep_is_woken_first
+holds a_cancel_wakes_the_stalled_read_which_ends_by_it cancel_wakes_the_read
+[ -n "$SAN" ] || holds parks_tell_the_lines_of_the_program parks_tell_their_lines
+holds pages_need_nothing_else needs_nothing_else
 if ! command -v chromium >/dev/null; then
 	echo 'test_trace_demo: no chromium here (make setup-peers installs it): the pages were not run'
 elif [ -n "$RUNNER$SAN" ]; then
 	echo 'test_trace_demo: the pages are run with the plain native build only'
 else
-	check the_page_of_the_countdown_steps page_tests_itself countdown 1280,800 light
-	check the_page_of_the_stalled_read_steps page_tests_itself stalled_read 500,900 dark
-	check the_page_of_the_echo_server_steps page_tests_itself echo_server 1280,800 dark
+	holds the_page_of_the_countdown_steps page_tests_itself countdown 1280,800 light
+	holds the_page_of_the_stalled_read_steps page_tests_itself stalled_read 500,900 dark
+	holds the_page_of_the_echo_server_steps page_tests_itself echo_server 1280,800 dark
 fi
 
-echo "test_trace_demo: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude trace_demo

@@ -2,24 +2,21 @@
 # For the tests of docs/examples, which source it from the project's directory: running an example, and
 # servers and their clients. From the environment: O, CC, ARCH, RUNNER, SAN, CFLAGS, BIDE_TEST_SCALE (how
 # much slower than a native build things may be).
+. test/tools/holds.sh
 O=${O:-build} CC=${CC:-cc} RUNNER=${RUNNER:-} SAN=${SAN:-}
 scale=${BIDE_TEST_SCALE:-1}
 limit=$((20 * scale)) # seconds that a command may take
 bin=$O/examples
 start=$RUNNER # what a program is started with
-passed=0 failed=0
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/bide-examples.XXXXXX") || exit 1
+tmp=$dir
 servers= # processes
 strays=  # processes that are not our children
 
-clean_up() {
+ends() {
 	exec 9>&-
 	# shellcheck disable=SC2086 # a list
 	[ -z "$servers$strays" ] || kill $servers $strays 2>/dev/null
-	rm -rf "$tmp"
 }
-trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
 
 # As in test/tools/run.sh: an older ThreadSanitizer needs addresses that are not spread.
 case $SAN in
@@ -27,21 +24,6 @@ case $SAN in
 esac
 
 # ---- tests
-
-# check SENTENCE COMMAND...: counts a command that succeeds as passed; else shows what it printed, and
-# fails.
-check() {
-	sentence=$1
-	shift
-	if "$@" >"$tmp/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $sentence"
-		sed 's/^/    /' "$tmp/log"
-		return 1
-	fi
-}
 
 # until_true COMMAND...: tries it until it holds, for as long as a command may take.
 until_true() {
