@@ -10,7 +10,7 @@ tar -C "$O/deb" -xzf "$O/$name.tar.gz"
 ln "$O/$name.tar.gz" "$O/deb/bide_$version.orig.tar.gz"
 grep -q "^bide ($version-" debian/changelog || { echo "deb: debian/changelog does not begin with $version" && exit 1; }
 # The variables of this make are not those of that one.
-(cd "$O/deb/$name" && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -b)
+(cd "$O/deb/$name" && env -u MAKEFLAGS -u MAKELEVEL -u O dpkg-buildpackage -us -uc -b)
 for package in "$O"/deb/*.deb; do dpkg-deb -x "$package" "$O/deb/root"; done
 sh test/tools/links.sh "$O/deb/root" md
 if command -v lintian >/dev/null; then
