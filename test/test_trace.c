@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * bide_trace_start(), bide_trace_stop(), BIDE_TRACE: a file that is JSON whatever happens, and says what did. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -162,6 +163,75 @@ START_TEST(an_interrupted_write_goes_on_and_a_full_pipe_is_waited_for)
 	run_virtual(yield_often, NULL);
 	must(trace_with_fault(faults[_i]) == 0);
 	look();
+	ck_assert_int_gt(json_count(text, "\"ph\":\"i\"", ""), 0);
+	unlink(path);
+}
+END_TEST
+
+/* ---- FIFOs ---------------------------------------------------------------------------------------- */
+
+static void begin_fifo(void)
+{
+	snprintf(path, sizeof path, "/tmp/bide-trace.%d", (int)getpid());
+	must(mkfifo(path, 0600) == 0 && bide_trace_start(path) == 0);
+	run_virtual(yield_often, NULL);
+}
+
+static void end_fifo(int fd, int err)
+{
+	ck_fails(bide_trace_stop(), err);
+	ck_fails(bide_trace_stop(), EINVAL);
+	close(fd);
+	unlink(path);
+}
+
+START_TEST(a_fifo_needs_a_reader_when_the_trace_ends)
+{
+	begin_fifo();
+	end_fifo(-1, ENXIO);
+}
+END_TEST
+
+START_TEST(a_reader_of_a_fifo_that_does_not_read_is_given_up)
+{
+	begin_fifo();
+	int fd = open(path, O_RDONLY | O_NONBLOCK);
+	must(fd >= 0);
+	end_fifo(fd, EAGAIN);
+}
+END_TEST
+
+START_TEST(a_fifo_that_may_not_be_written_is_told_at_the_beginning)
+{
+	snprintf(path, sizeof path, "/tmp/bide-trace.%d", (int)getpid());
+	must(mkfifo(path, 0600) == 0 && bide_fault("stat:EACCES@2") == 0);
+	ck_fails(bide_trace_start(path), EACCES);
+	must(bide_fault(NULL) == 0);
+	unlink(path);
+}
+END_TEST
+
+static void *read_fifo(void *fd)
+{
+	size_t size = 0;
+	FILE *in = fdopen(*(int *)fd, "r");
+	free(text);
+	text = NULL;
+	must(in && getdelim(&text, &size, '\0', in) > 0);
+	fclose(in);
+	return fd;
+}
+
+START_TEST(who_reads_a_fifo_has_one_trace)
+{
+	pthread_t reader;
+	begin_fifo();
+	int both = open(path, O_RDWR), fd = open(path, O_RDONLY); /* in this order neither waits for another */
+	must(both >= 0 && fd >= 0 && pthread_create(&reader, NULL, read_fifo, &fd) == 0);
+	must(bide_trace_stop() == 0);
+	close(both);
+	must(pthread_join(reader, NULL) == 0);
+	must(text && !json_flaw(text));
 	ck_assert_int_gt(json_count(text, "\"ph\":\"i\"", ""), 0);
 	unlink(path);
 }
@@ -675,6 +745,8 @@ int main(void)
 	    TEST(a_relative_path_means_the_directory_of_the_beginning),
 	    LOOP(a_full_disk_is_told_and_leaves_a_file_without_events, 0, 7),
 	    LOOP(an_interrupted_write_goes_on_and_a_full_pipe_is_waited_for, 0, 3), TEST(without_memory_it_does_not_begin),
+	    TEST(a_fifo_needs_a_reader_when_the_trace_ends), TEST(a_reader_of_a_fifo_that_does_not_read_is_given_up),
+	    TEST(a_fifo_that_may_not_be_written_is_told_at_the_beginning), TEST(who_reads_a_fifo_has_one_trace),
 	    TEST(everything_that_happens_is_told),
 	    TEST(slices_follow_each_other_and_arrows_lead_from_wakes_to_runs),
 	    TEST(an_eager_child_interrupts_its_parents_slice),

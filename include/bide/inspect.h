@@ -32,10 +32,13 @@ BIDE_API int bide_dump(FILE *out, unsigned flags);
 /* The same of a loop of any thread, to a descriptor, behind a line that says which thread it is. The loop is asked,
  * and tells between two of its tasks. If it does not answer within 100 ms, a task is stuck: then its thread is
  * held for as long as it takes to read the tree, where it stands, and the line says so (bide/loop.h, "Slow slices").
- * The caller waits meanwhile, but no loop waits for whoever reads fd. With BIDE_DEBUG this is what SIGQUIT does, where
- * its action was the default: it tells of every loop of the process, to stderr, and the process goes on.
+ * A thread that is held may be in the middle of a change: what cannot be followed then is left out, and the last line
+ * says so. The caller waits meanwhile, but no loop waits for whoever reads fd, and the caller not for one who reads
+ * nothing for a second. With BIDE_DEBUG this is what SIGQUIT does, where its action was the default: it tells of every
+ * loop of the process, to stderr, and the process goes on.
  * Returns 0. Errors: EINVAL loop is NULL, fd is negative, or unknown flags; ESHUTDOWN the loop has ended; ETIMEDOUT
- * it does not answer and its thread cannot be held; ENOMEM, EMFILE, ENFILE; those of writing. [T] */
+ * it does not answer and its thread cannot be held; EAGAIN nobody reads fd, which a part was written to; ENOMEM, EMFILE,
+ * ENFILE; those of writing. [T] */
 BIDE_API int bide_dump_loop(bide_loop *loop, int fd, unsigned flags);
 
 /* ---- figures --------------------------------------------------------------------------------------- */

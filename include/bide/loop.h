@@ -114,6 +114,10 @@ typedef struct bide_config {
  * a second, the report has no calls. In debug mode, where reports go to stderr, the tree of all tasks follows;
  * a hook of yours may call bide_dump_loop() for it. */
 
+/* REPORTS ON STDERR. A pipe or a terminal that nobody reads holds nobody up: a text that finds no room within a second
+ * is cut, as is one that takes ten seconds in all, and those that follow are left out until there is room again. Then a
+ * line says that something was cut. */
+
 /* SIGNALS. While a loop runs, SIGSEGV and SIGBUS have a handler that names the task whose stack
  * overflowed, in one line on stderr; then the process dies by that signal, or your own handler is
  * called. Every other fault goes on to your handler, or to the default action, untouched. It runs on

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "await/deadlock.h"
 #include "await/figures.h"
@@ -20,6 +18,7 @@
 #include "await/stop.h"
 #include "await/tower.h"
 #include "base/fail.h"
+#include "base/output.h"
 #include "base/place.h"
 #include "sched/elsewhere.h"
 #include "sched/posts.h"
@@ -30,14 +29,20 @@
 
 /* ---- reports ----------------------------------------------------------------------------------- */
 
-/* No stdio: an unbuffered stream needs 10 KiB of stack, and this may run on a task's. In one call, so that two
- * threads' lines do not mix. */
-static void write_to_stderr(char *text)
+#define BEFORE "bide: "
+#define FRAME (sizeof BEFORE) /* it, and the end of the line */
+
+/* No stdio: an unbuffered stream needs 10 KiB of stack, and this may run on a task's. The line is made where the text
+ * is, and written at once, so that two threads' lines do not mix. */
+static void write_to_stderr(char *text, size_t size)
 {
-	static char before[] = "bide: ", behind[] = "\n";
-	struct iovec pieces[] = { { before, sizeof before - 1 }, { text, strlen(text) }, { behind, sizeof behind - 1 } };
-	ssize_t ignored = writev(STDERR_FILENO, pieces, 3);
-	(void)ignored;
+	size_t length = strlen(text);
+	if (length > size - FRAME)
+		length = size - FRAME;
+	memmove(text + FRAME - 1, text, length);
+	memcpy(text, BEFORE, FRAME - 1);
+	text[FRAME - 1 + length] = '\n';
+	output_to_stderr(text, length + FRAME);
 }
 
 /* The text is cut rather than the seed, without which a random order cannot be had again. */
@@ -54,11 +59,11 @@ void run_tell(struct run *run, int kind, char *text, size_t size)
 {
 	int saved = errno;
 	if (run->config.flags & BIDE_RANDOM_ORDER)
-		add_seed(text, size, run->config.seed);
+		add_seed(text, size - FRAME, run->config.seed);
 	if (run->config.report)
 		run->config.report(kind, text, run->config.report_ctx);
 	else
-		write_to_stderr(text);
+		write_to_stderr(text, size);
 	errno = saved;
 }
 

@@ -138,6 +138,18 @@ static inline int system_fcntl(int fd, int command, int arg)
 	return SYSTEM_CALL(FAULT_FCNTL, fcntl(fd, command, arg));
 }
 
+/* Whether the byte can be read: the kernel copies it to the beginning of the file, if so. Not by pwrite(2), where a
+ * sanitizer would look at the byte first. */
+static inline bool system_can_read(int file, const void *byte)
+{
+	return !fault_hits(FAULT_WRITE) && syscall(SYS_pwrite64, file, byte, (size_t)1, (long)0) == 1;
+}
+
+static inline int system_access(const char *path, int mode)
+{
+	return SYSTEM_CALL(FAULT_STAT, access(path, mode));
+}
+
 static inline int system_lstat(const char *path, struct stat *status)
 {
 	return SYSTEM_CALL(FAULT_LSTAT, lstat(path, status));
@@ -225,13 +237,13 @@ static inline int system_fdatasync(int fd)
 	return SYSTEM_CALL(FAULT_FSYNC, fdatasync(fd));
 }
 
-/* An injected failure is EAI_SYSTEM. */
 /* It makes a socket to ask with. 0 with errno. */
 static inline unsigned system_if_nametoindex(const char *name)
 {
 	return fault_hits(FAULT_SOCKET) ? 0 : if_nametoindex(name);
 }
 
+/* An injected failure is EAI_SYSTEM. */
 static inline int system_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
     struct addrinfo **list)
 {

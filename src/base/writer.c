@@ -2,12 +2,9 @@
  * Layer base: text to a descriptor or a stream. See writer.h. */
 #include "base/writer.h"
 
-#include <string.h>
+#include <errno.h>
 
 #include "base/fail.h"
-#include "base/system.h"
-
-#define PATIENCE_MS 1000 /* with a descriptor that does not block and is full */
 
 static void begin(struct writer *writer)
 {
@@ -19,30 +16,14 @@ static void begin(struct writer *writer)
 void writer_to_file(struct writer *writer, FILE *file)
 {
 	writer->file = file;
-	writer->fd = -1;
 	begin(writer);
 }
 
-void writer_to_fd(struct writer *writer, int fd)
+void writer_to_fd(struct writer *writer, int fd, bide_time patience)
 {
 	writer->file = NULL;
-	writer->fd = fd;
+	output_begin(&writer->output, fd, patience);
 	begin(writer);
-}
-
-int writer_write_all(int fd, const char *from, size_t size)
-{
-	while (size > 0) {
-		ssize_t count = system_write(fd, from, size);
-		struct pollfd full = { .fd = fd, .events = POLLOUT };
-		if (count < 0 && errno == EAGAIN && system_poll(&full, 1, PATIENCE_MS) > 0)
-			continue;
-		if (count < 0 && errno != EINTR)
-			return -1;
-		from += count > 0 ? count : 0;
-		size -= count > 0 ? (size_t)count : 0;
-	}
-	return 0;
 }
 
 static void drain(struct writer *writer)
@@ -50,7 +31,7 @@ static void drain(struct writer *writer)
 	size_t size = (size_t)(writer->text.at - writer->room);
 	bool is_written = writer->has_failed || size == 0 ||
 	    (writer->file ? fputs(writer->room, writer->file) != EOF :
-	    writer_write_all(writer->fd, writer->room, size) == 0);
+	    output_write(&writer->output, writer->room, size) == 0);
 	if (!is_written) {
 		writer->has_failed = true;
 		writer->err = errno;

@@ -7,11 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/output.h"
 #include "base/text.h"
 
 struct writer {
-	FILE *file;      /* NULL: to fd */
-	int fd;
+	FILE *file;      /* NULL: to output */
+	struct output output;
 	bool has_failed; /* then nothing more is written; errno is that of the failure, until flushed */
 	int err;
 	struct text text;
@@ -19,7 +20,8 @@ struct writer {
 };
 
 void writer_to_file(struct writer *writer, FILE *file);
-void writer_to_fd(struct writer *writer, int fd);
+/* In `patience` in all, as output_begin() has it. */
+void writer_to_fd(struct writer *writer, int fd, bide_time patience);
 
 void writer_add(struct writer *writer, const char *text);
 void writer_add_decimal(struct writer *writer, uint64_t number);
@@ -28,9 +30,5 @@ void writer_add_seconds(struct writer *writer, int64_t ns, int places);
 
 /* 0, or -1 with the errno of the first failure. */
 int writer_flush(struct writer *writer);
-
-/* Without a buffer: all of it, piece by piece if need be. A descriptor that does not block and is full is waited for,
- * a second at most. 0, or -1 with errno. Async-signal-safe. */
-int writer_write_all(int fd, const char *from, size_t size);
 
 #endif

@@ -10,10 +10,6 @@
 #include "base/system.h"
 #include "host/room.h"
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 0x00000008
-#endif
-
 /* So much is copied from or to the system's memory on the spot: it takes no longer than the way to a thread. */
 #define ON_THE_SPOT_MAX ((size_t)128 * 1024)
 

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/futex.h"
 #include "base/modules.h"
+#include "base/output.h"
 #include "base/system.h"
 #include "inspect/dump.h"
 #include "inspect/watch.h"
@@ -21,7 +22,7 @@ static void write_tree(struct loop *loop, pid_t thread_id, int file, unsigned fl
     const char *state)
 {
 	struct writer writer;
-	writer_to_fd(&writer, file);
+	writer_to_fd(&writer, file, BIDE_NEVER);
 	writer_add(&writer, "bide: the loop of thread ");
 	writer_add_decimal(&writer, (uint64_t)thread_id);
 	writer_add(&writer, state);
@@ -142,23 +143,23 @@ static int write_somehow(bide_loop *loop, int file, unsigned flags)
 }
 
 /* From the beginning of `file`. */
-static int copy_out(int file, int fd)
+static int copy_out(int file, int fd, bide_time patience)
 {
 	char text[512];
-	struct writer writer;
+	struct output output;
 	ssize_t count;
-	writer_to_fd(&writer, fd);
-	for (off_t at = 0; (count = system_pread(file, text, sizeof text - 1, at)) != 0; at += count) {
+	output_begin(&output, fd, patience);
+	for (off_t at = 0; (count = system_pread(file, text, sizeof text, at)) != 0; at += count) {
 		if (count < 0 && errno != EINTR)
 			return -1;
 		count = count < 0 ? 0 : count;
-		text[count] = '\0';
-		writer_add(&writer, text);
+		if (output_write(&output, text, (size_t)count) < 0)
+			return -1;
 	}
-	return writer_flush(&writer);
+	return 0;
 }
 
-int bide_dump_loop(bide_loop *loop, int fd, unsigned flags)
+static int dump_loop(bide_loop *loop, int fd, unsigned flags, bide_time patience)
 {
 	if (!loop || fd < 0 || flags & ~KNOWN_FLAGS)
 		return fail_with(EINVAL);
@@ -169,10 +170,20 @@ int bide_dump_loop(bide_loop *loop, int fd, unsigned flags)
 		return -1;
 	int result = write_somehow(loop, file, flags);
 	if (result == 0)
-		result = copy_out(file, fd);
+		result = copy_out(file, fd, patience);
 	int err = errno;
 	system_close(file);
 	return result < 0 ? fail_with(err) : 0;
+}
+
+int bide_dump_loop(bide_loop *loop, int fd, unsigned flags)
+{
+	return dump_loop(loop, fd, flags, BIDE_NEVER);
+}
+
+void dump_loop_to_stderr(bide_loop *loop)
+{
+	dump_loop(loop, STDERR_FILENO, BIDE_DUMP_BACKTRACES, OUTPUT_PATIENCE);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------- */
@@ -208,5 +219,5 @@ void dump_all_loops(void)
 	uint64_t serial = 0, newest = newest_serial();
 	bide_loop *loop;
 	while ((loop = next_loop(&serial, newest)))
-		bide_dump_loop(loop, STDERR_FILENO, BIDE_DUMP_BACKTRACES);
+		dump_loop_to_stderr(loop);
 }

@@ -3,7 +3,11 @@
 #ifndef INSPECT_DUMP_LOOP_H
 #define INSPECT_DUMP_LOOP_H
 
-/* Of every loop of the process, to stderr. */
+#include <bide/api.h>
+
+/* To stderr, with backtraces; what nobody reads is cut. */
+void dump_loop_to_stderr(bide_loop *loop);
+/* Of every loop of the process. */
 void dump_all_loops(void);
 
 #endif

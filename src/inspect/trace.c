@@ -17,7 +17,9 @@
 #include "base/fail.h"
 #include "base/locks.h"
 #include "base/modules.h"
+#include "base/system.h"
 #include "base/text.h"
+#include "base/writer.h"
 #include "inspect/trace_json.h"
 
 #define EVENTS_DEFAULT ((size_t)1 << 16)
@@ -264,10 +266,11 @@ static int start(const char *path)
 static void complain(const char *path, int err)
 {
 	const char *const words[] = { "bide: no trace in ", path, ": ", strerror(err), "\n" };
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		ssize_t ignored = write(STDERR_FILENO, words[i], strlen(words[i]));
-		(void)ignored;
-	}
+	struct writer writer;
+	writer_to_fd(&writer, STDERR_FILENO, OUTPUT_PATIENCE);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		writer_add(&writer, words[i]);
+	writer_flush(&writer);
 }
 
 /* Once in a process. */

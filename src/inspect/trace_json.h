@@ -27,7 +27,7 @@ void trace_json_add(struct trace_json *json, const struct trace_event *events, s
 /* 0, or -1 with errno: then the file has no events. */
 int trace_json_close(struct trace_json *json);
 
-/* Writes a file without events. 0, or -1 with errno. */
+/* Writes a file without events, but nothing to a FIFO: whether it may be written. 0, or -1 with errno. */
 int trace_json_empty(const char *path);
 
 #endif

@@ -8,21 +8,24 @@
 #include "base/fail.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "base/writer.h"
 
 int trace_out_open(struct trace_out *out, const char *path)
 {
+	int fd;
+	do
+		fd = system_open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return -1;
 	out->err = 0;
 	out->used = 0;
-	do
-		out->fd = system_open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	while (out->fd < 0 && errno == EINTR);
-	return out->fd < 0 ? -1 : 0;
+	output_begin(&out->to, fd, BIDE_NEVER);
+	return 0;
 }
 
 static void flush(struct trace_out *out)
 {
-	if (!out->err && writer_write_all(out->fd, out->buf, out->used) < 0)
+	if (!out->err && output_write(&out->to, out->buf, out->used) < 0)
 		out->err = errno;
 	out->used = 0;
 }
@@ -30,7 +33,7 @@ static void flush(struct trace_out *out)
 int trace_out_close(struct trace_out *out)
 {
 	flush(out);
-	if (system_close(out->fd) < 0 && errno != EINTR && !out->err)
+	if (system_close(out->to.fd) < 0 && errno != EINTR && !out->err)
 		out->err = errno;
 	return out->err ? fail_with(out->err) : 0;
 }

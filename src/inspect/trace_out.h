@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/output.h"
+
 #define TRACE_OUT_ROOM 16384
 
 struct trace_out {
-	int fd;
+	struct output to;
 	int err;     /* the first; 0: none */
 	size_t used;
 	char buf[TRACE_OUT_ROOM];

@@ -60,7 +60,8 @@ static bool unlist(struct watch *watch)
 	return is_free;
 }
 
-/* As a rule for microseconds; but who has claimed it may be writing a report, to a pipe that is full. */
+/* As a rule for microseconds; but who has claimed it may be writing a report, to a pipe that is full (base/output.h says
+ * how long). */
 static void await_claims(struct watch *watch)
 {
 	static const struct timespec moment = { .tv_nsec = 50000 };

@@ -113,7 +113,7 @@ static void report(struct watch *watch)
 	add_frames(watch, &text);
 	run_tell(watch->run, BIDE_REPORT_STALL, room, sizeof room);
 	if (watch->run->config.flags & BIDE_DEBUG && !watch->run->config.report)
-		bide_dump_loop(watch->handle, STDERR_FILENO, BIDE_DUMP_BACKTRACES);
+		dump_loop_to_stderr(watch->handle);
 }
 
 /* Whether a slice goes on, or has since the latest look. */

@@ -11,10 +11,6 @@
 #include "io/sigpipe.h"
 #include "io/terminal.h"
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 0x00000008
-#endif
-
 enum descriptor_kind transfer_kind(struct io_call *call)
 {
 	struct descriptor *descriptor = call->descriptor;

@@ -4,11 +4,10 @@
 #include "sched/elsewhere.h"
 
 #include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/output.h"
 
 static const char text[] =
 	"bide: a call failed with EPERM: it is for the thread of a loop, or for another loop's. Any thread may call "
@@ -29,8 +28,7 @@ static void tell(void)
 	int_least64_t before = atomic_load(&silent_to);
 	if (now < before || !atomic_compare_exchange_strong(&silent_to, &before, now + BIDE_SEC))
 		return;
-	ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-	(void)ignored;
+	output_to_stderr(text, sizeof text - 1);
 }
 
 int fail_elsewhere(void)

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/locks.h"
 #include "base/modules.h"
+#include "base/output.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "interrupted.h"
@@ -130,8 +131,7 @@ static void report(const struct overflow_trace *trace, const struct overflow_vic
 	add_where(&text, trace, victim);
 	text_add(&text, victim->is_coroutine ? "; raise stack_size of bide_coro_new()\n"
 	                                     : "; raise bide_task_attr.stack_size, or bide_config.stack_size\n");
-	ssize_t ignored = write(STDERR_FILENO, room, (size_t)(text.at - room));
-	(void)ignored;
+	output_to_stderr(room, (size_t)(text.at - room));
 }
 
 /* ---- and going on -------------------------------------------------------------------------------- */
