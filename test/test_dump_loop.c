@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * bide_dump_loop(): the tasks of a loop, for another thread, whether the loop goes on or is stuck; and SIGQUIT. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +207,64 @@ START_TEST(a_loop_is_told_in_the_middle_of_anything)
 		int err = dump_to_text(loop, BIDE_DUMP_BACKTRACES | BIDE_DUMP_ALL);
 		must(err == 0 || err == ETIMEDOUT);
 	}
+	end_other();
+}
+END_TEST
+
+/* The library's write(): a loop's thread may be held up in it, as by a handler of the host's. */
+static struct {
+	_Atomic(pthread_t) thread; /* 0: nobody */
+	atomic_int count;          /* of those who are held up, or were */
+} obstacle;
+
+__attribute__((visibility("default"))) ssize_t write(int fd, const void *from, size_t size)
+{
+	if (atomic_load(&obstacle.thread) == pthread_self()) {
+		atomic_fetch_add(&obstacle.count, 1);
+		while (atomic_load(&obstacle.thread))
+			usleep(1000);
+	}
+	return syscall(SYS_write, fd, from, size);
+}
+
+static void be_asked_and_held_up(int expected)
+{
+	bide_loop *loop = start_other(sleep_until_the_end, expected ? BIDE_NO_SIGNALS : 0);
+	atomic_store(&obstacle.thread, other.thread);
+	int err;
+	do
+		err = dump_to_text(loop, 0);
+	while (atomic_load(&obstacle.count) == 0); /* on a busy machine */
+	ck_assert_int_eq(err, expected);
+	atomic_store(&obstacle.thread, 0);
+	end_other();
+}
+
+START_TEST(a_loop_that_begins_to_answer_and_does_not_go_on_is_held)
+{
+	be_asked_and_held_up(0);
+	must_say(", which does not answer\n");
+	must_say("\"main\" ");
+}
+END_TEST
+
+START_TEST(one_that_may_not_be_held_is_given_up)
+{
+	be_asked_and_held_up(ETIMEDOUT);
+}
+END_TEST
+
+START_TEST(a_reader_that_does_not_read_is_given_up)
+{
+	int fds[2];
+	bide_loop *loop = start_other(sleep_until_the_end, 0);
+	must(pipe(fds) == 0 && fcntl(fds[1], F_SETFL, O_NONBLOCK) == 0);
+	while (write(fds[1], text, 4096) > 0)
+		continue;
+	must(fcntl(fds[1], F_SETFL, 0) == 0);
+	ck_fails(bide_dump_loop(loop, fds[1], 0), EAGAIN);
+	close(fds[0]);
+	close(fds[1]);
 	end_other();
 }
 END_TEST
@@ -420,7 +480,8 @@ int main(void)
 	    TEST(its_own_thread_tells_where_it_stands), TEST(a_loop_that_goes_on_answers),
 	    LOOP(a_stuck_loop_is_held_and_told_with_where_it_stands, 0, 2),
 	    TEST(a_stuck_loop_that_leaves_signals_alone_cannot_be_told), TEST(a_loop_is_told_in_the_middle_of_anything),
-	    TEST(a_task_of_one_loop_tells_of_another), TEST(without_memory_it_fails_and_works_the_next_time),
+	    TEST(a_loop_that_begins_to_answer_and_does_not_go_on_is_held), TEST(one_that_may_not_be_held_is_given_up),
+	    TEST(a_reader_that_does_not_read_is_given_up), TEST(a_task_of_one_loop_tells_of_another), TEST(without_memory_it_fails_and_works_the_next_time),
 	    TEST(sigquit_tells_of_all_loops_and_they_go_on),
 	    TEST(sigquit_tells_of_the_loops_there_are_and_not_of_those_that_begin_meanwhile), LOOP(sigquit_is_left_alone_but_in_debug, 0, 3),
 	    TEST(a_handler_of_the_hosts_is_kept), TEST(a_forked_process_has_the_default_action));

@@ -3,7 +3,7 @@
  *
  * A loop that goes on is asked, by a post, and tells on its own thread. One that does not answer is stuck: its thread
  * is held, and the tree read from here. In both cases the text goes into a file in memory first: neither a loop nor a
- * held thread waits for whoever reads it. */
+ * held thread waits for whoever reads it. Every wait has a limit. */
 #include "inspect/dump_loop.h"
 
 #include "base/fail.h"
@@ -16,6 +16,7 @@
 #include "stack/frames.h"
 
 #define PATIENCE (100 * BIDE_MSEC) /* with a loop that is asked */
+#define ANSWERING BIDE_SEC         /* with one that has begun to answer and tells nothing more */
 #define KNOWN_FLAGS (BIDE_DUMP_BACKTRACES | BIDE_DUMP_ALL)
 
 static void write_tree(struct loop *loop, pid_t thread_id, int file, unsigned flags, const struct dump_frames *running,
@@ -29,6 +30,14 @@ static void write_tree(struct loop *loop, pid_t thread_id, int file, unsigned fl
 	writer_add(&writer, "\n");
 	dump_write(loop, &writer, flags, running);
 	writer_flush(&writer);
+}
+
+static void close_file(int file)
+{
+	int saved = errno;
+	if (file >= 0)
+		system_close(file);
+	errno = saved;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------------- */
@@ -45,58 +54,96 @@ struct question {
 	struct inbox_post post;
 	atomic_uint state;
 	atomic_uint references;
-	int file;
+	int file;          /* for the answer: the loop may be writing when nobody waits for it any more */
 	unsigned flags;
 };
+
+static struct question *question_new(int file, unsigned flags)
+{
+	struct question *question = memory_alloc(&memory_default, sizeof *question);
+	if (!question)
+		return NULL;
+	question->file = file;
+	question->flags = flags;
+	atomic_init(&question->references, 2);
+	return question;
+}
+
+static void question_free(struct question *question)
+{
+	close_file(question->file);
+	memory_free(&memory_default, question, sizeof *question);
+}
 
 static void drop(struct question *question)
 {
 	if (atomic_fetch_sub(&question->references, 1) == 1)
-		memory_free(&memory_default, question, sizeof *question);
+		question_free(question);
+}
+
+static bool change(struct question *question, unsigned from, unsigned to)
+{
+	return atomic_compare_exchange_strong(&question->state, &from, to);
 }
 
 static void answer(struct inbox_post *post)
 {
 	struct question *question = container_of(post, struct question, post);
-	unsigned asked = QUESTION_ASKED;
-	if (atomic_compare_exchange_strong(&question->state, &asked, QUESTION_TAKEN)) {
+	if (change(question, QUESTION_ASKED, QUESTION_TAKEN)) {
 		write_tree(loop_current, (pid_t)syscall(SYS_gettid), question->file, question->flags, NULL, "");
-		atomic_store(&question->state, QUESTION_ANSWERED);
+		change(question, QUESTION_TAKEN, QUESTION_ANSWERED);
 		futex_wake(&question->state);
 	}
 	drop(question);
 }
 
-/* Whether it was answered; else nobody will answer any more. */
+/* Whether there is more of an answer than there was. */
+static bool has_grown(const struct question *question, off_t *size)
+{
+	struct stat status;
+	if (system_fstat(question->file, &status) < 0 || status.st_size <= *size)
+		return false;
+	*size = status.st_size;
+	return true;
+}
+
+/* Whether it was answered; else nobody waits for the answer any more. A loop that has begun may be held up in the middle
+ * of it, by a handler of the host's, or its thread may be canceled there: so its beginning is no promise. */
 static bool await_answer(struct question *question)
 {
 	bide_time until = clock_monotonic() + PATIENCE;
+	off_t size = -1;
 	unsigned state;
 	while ((state = atomic_load(&question->state)) != QUESTION_ANSWERED) {
-		bool is_late = clock_monotonic() >= until;
-		if (is_late && state == QUESTION_ASKED &&
-		    atomic_compare_exchange_strong(&question->state, &state, QUESTION_ABANDONED))
+		if (clock_monotonic() < until)
+			futex_wait(&question->state, state, until);
+		else if (state == QUESTION_TAKEN && has_grown(question, &size))
+			until = clock_monotonic() + ANSWERING;
+		else if (change(question, state, QUESTION_ABANDONED))
 			return false;
-		futex_wait(&question->state, state, is_late ? BIDE_NEVER : until);
 	}
 	return true;
 }
 
-/* 1: answered, 0: it does not answer, -1: errno. */
-static int ask(bide_loop *loop, int file, unsigned flags)
+/* 1: *file has the answer, 0: it does not answer, -1: errno. */
+static int ask(bide_loop *loop, unsigned flags, int *file)
 {
-	struct question *question = memory_alloc(&memory_default, sizeof *question);
-	if (!question)
+	int empty = system_memfd();
+	struct question *question = empty < 0 ? NULL : question_new(empty, flags);
+	if (!question) {
+		close_file(empty);
 		return -1;
+	}
 	question->post.run = answer;
-	question->file = file;
-	question->flags = flags;
-	atomic_init(&question->references, 2);
 	if (inbox_post(loop, &question->post) < 0 && errno == ESHUTDOWN) {
-		memory_free(&memory_default, question, sizeof *question);
+		question_free(question);
 		return fail_with(ESHUTDOWN);
 	}
 	bool is_answered = await_answer(question);
+	if (is_answered) {
+		*file = question->file;
+		question->file = -1;
+	}
 	drop(question);
 	return is_answered;
 }
@@ -133,13 +180,20 @@ static int write_own(int file, unsigned flags)
 	return 0;
 }
 
-static int write_somehow(bide_loop *loop, int file, unsigned flags)
+/* A file in memory that has the text, or -1. */
+static int file_of(bide_loop *loop, unsigned flags)
 {
-	modules_note();
-	if (loop_current && loop == loop_current->handle)
-		return write_own(file, flags);
-	int asked = ask(loop, file, flags);
-	return asked == 0 ? write_held(loop, file, flags) : asked < 0 ? -1 : 0;
+	bool is_own = loop_current && loop == loop_current->handle;
+	int file = -1, asked = is_own ? 0 : ask(loop, flags, &file);
+	if (asked)
+		return file;
+	file = system_memfd();
+	if (file < 0)
+		return -1;
+	if ((is_own ? write_own(file, flags) : write_held(loop, file, flags)) == 0)
+		return file;
+	close_file(file);
+	return -1;
 }
 
 /* From the beginning of `file`. */
@@ -165,15 +219,13 @@ static int dump_loop(bide_loop *loop, int fd, unsigned flags, bide_time patience
 		return fail_with(EINVAL);
 	if (system_fcntl(fd, F_GETFD, 0) < 0) /* or the file would become fd, and be copied to its own end without end */
 		return -1;
-	int file = system_memfd();
+	modules_note();
+	int file = file_of(loop, flags);
 	if (file < 0)
 		return -1;
-	int result = write_somehow(loop, file, flags);
-	if (result == 0)
-		result = copy_out(file, fd, patience);
-	int err = errno;
-	system_close(file);
-	return result < 0 ? fail_with(err) : 0;
+	int result = copy_out(file, fd, patience);
+	close_file(file);
+	return result;
 }
 
 int bide_dump_loop(bide_loop *loop, int fd, unsigned flags)
