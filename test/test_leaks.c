@@ -98,11 +98,32 @@ static void *leave_a_descriptor(void *arg)
 	return arg;
 }
 
+/* Two, of which the later has a number far beyond the other's. */
+static void *leave_one_far_away(void *arg)
+{
+	make_unix(fds);
+	int far = fcntl(fds[0], F_DUPFD, 1000);
+	must(far == 1000);
+	bide_task *reader = must_spawn(read_one, NULL);
+	must(bide_yield() == 0);
+	must_write(fds[1], "x", 1);
+	must_end_well(reader);
+	must(bide_close(fds[0]) == 0);
+	fds[0] = far;
+	reader = must_spawn(read_one, NULL);
+	must(bide_yield() == 0);
+	must_write(fds[1], "x", 1);
+	must_end_well(reader);
+	snprintf(expected, sizeof expected, "descriptor 1000 was not closed by bide_close(); first waited for");
+	return arg;
+}
+
 static const struct {
 	bide_fn *main_fn;
 	bool has_coro, has_fds;
 } leavers[] = { { leave_a_timer, 0, 0 }, { leave_one_at_never, 0, 0 }, { leave_a_coroutine, 1, 0 },
-	{ leave_one_that_never_ran, 1, 0 }, { leave_a_descriptor, 0, 1 } };
+	{ leave_one_that_never_ran, 1, 0 }, { leave_a_descriptor, 0, 1 },
+	{ leave_one_far_away, 0, 1 } };
 
 /* In debug mode once, in the same words in every locale; without it never, and that the coroutine is still there was
  * told before is not told again. */
@@ -224,7 +245,7 @@ END_TEST
 
 int main(void)
 {
-	return SUITE("leaks", LOOP(what_is_left_is_told_with_the_place_it_was_made_at, 0, 10),
+	return SUITE("leaks", LOOP(what_is_left_is_told_with_the_place_it_was_made_at, 0, 12),
 	    TEST(of_many_some_are_told_and_the_rest_is_counted), TEST(a_clean_program_is_told_nothing),
 	    LOOP(descriptors_that_are_no_leak_are_not_told, 0, 2), TEST(without_memory_for_the_notes_the_run_goes_on));
 }

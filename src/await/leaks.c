@@ -26,22 +26,42 @@ static const char *calling_place(const struct registration *note, char place[PLA
 	return call ? place_of(call, place) : NULL;
 }
 
+/* The block, or a larger one in its place, with room for `count` of them, of which *room are there; what is new is zero.
+ * NULL without memory: the block stays. */
+static void *with_room(const struct memory *memory, void *block, size_t size, size_t *room, size_t count)
+{
+	size_t wanted = *room ? *room : 16;
+	while (wanted < count)
+		wanted *= 2;
+	if (wanted == *room)
+		return block;
+	void *more = memory_resize(memory, block, *room * size, wanted * size);
+	if (more)
+		*room = wanted;
+	return more;
+}
+
+static bool make_room(struct leaks *leaks, const struct memory *memory, int fd)
+{
+	void *numbers = with_room(memory, leaks->numbers, sizeof *leaks->numbers, &leaks->fds, (size_t)fd + 1);
+	if (!numbers)
+		return false;
+	leaks->numbers = numbers;
+	void *all = with_room(memory, leaks->registrations, sizeof *leaks->registrations, &leaks->room, leaks->count + 1);
+	if (all)
+		leaks->registrations = all;
+	return all != NULL;
+}
+
 /* Where there is no memory, this one goes unnoticed. */
 static struct registration *note_for(struct run *run, int fd)
 {
 	struct leaks *leaks = &run->leaks;
-	for (size_t i = 0; i < leaks->count; i++)
-		if (leaks->registrations[i].fd == fd)
-			return &leaks->registrations[i];
-	if (leaks->count == leaks->room) {
-		size_t room = leaks->room ? 2 * leaks->room : 16, size = sizeof *leaks->registrations;
-		void *more = memory_resize(run->loop.memory, leaks->registrations, leaks->room * size, room * size);
-		if (!more)
-			return NULL;
-		leaks->registrations = more;
-		leaks->room = room;
-	}
-	return &leaks->registrations[leaks->count++];
+	if (!make_room(leaks, run->loop.memory, fd))
+		return NULL;
+	if (!leaks->numbers[fd])
+		leaks->numbers[fd] = (unsigned)++leaks->count;
+	return &leaks->registrations[leaks->numbers[fd] - 1];
 }
 
 static void registered(struct loop *loop, int fd, unsigned number)
@@ -154,5 +174,6 @@ void leaks_end(struct run *run)
 	report_descriptors(run);
 	report_coros(run);
 	memory_free(run->loop.memory, leaks->registrations, leaks->room * sizeof *leaks->registrations);
+	memory_free(run->loop.memory, leaks->numbers, leaks->fds * sizeof *leaks->numbers);
 	*leaks = (struct leaks){ .count = 0 };
 }

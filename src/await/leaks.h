@@ -23,6 +23,8 @@ struct registration {
 struct leaks {
 	struct registration *registrations; /* by order of their first waits */
 	size_t count, room;
+	unsigned *numbers; /* by descriptor: of its registration, from 1 on; 0: none */
+	size_t fds;        /* so many have a place there */
 };
 
 /* The run notes from now on. */
