@@ -155,6 +155,28 @@ START_TEST(records_put_back_cost_no_more_memory)
 }
 END_TEST
 
+/* Whatever the address is: records that were got, not those between them, behind them, or of another slab. */
+START_TEST(a_record_is_told_from_every_other_address)
+{
+	struct slab other;
+	begin(200);
+	slab_init(&other, 200, 0, &memory);
+	for (int i = 0; i < RECORDS; i++)
+		records[i] = slab_get(&slab);
+	char *foreign = slab_get(&other), *last = records[RECORDS - 1];
+	for (int i = 0; i < RECORDS; i++) {
+		must(slab_chunk_of(&slab, records[i]));
+		must(!slab_chunk_of(&slab, records[i] + 1) && !slab_chunk_of(&slab, records[i] + 64));
+	}
+	must(!slab_chunk_of(&slab, last + slab.record_size));
+	must(!slab_chunk_of(&slab, foreign) && !slab_chunk_of(&slab, NULL) && !slab_chunk_of(&slab, (void *)-64));
+	slab_put(&slab, last);
+	must(slab_chunk_of(&slab, last)); /* it stays readable */
+	slab_destroy(&other);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	return SUITE("slab",
@@ -164,5 +186,6 @@ int main(void)
 	    TEST(records_lie_densely),
 	    TEST(each_record_is_visited_once_live_or_free),
 	    TEST(without_memory_get_fails_and_the_next_one_works),
-	    TEST(records_put_back_cost_no_more_memory));
+	    TEST(records_put_back_cost_no_more_memory),
+	    TEST(a_record_is_told_from_every_other_address));
 }

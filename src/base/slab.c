@@ -64,9 +64,24 @@ void *slab_get_new(struct slab *slab)
 
 void *slab_annex_of_new(const struct slab *slab, const void *record)
 {
-	const struct slab_chunk *chunk = slab->newest;
+	return slab_annex_of(slab, slab->newest, record);
+}
+
+void *slab_annex_of(const struct slab *slab, const struct slab_chunk *chunk, const void *record)
+{
 	size_t index = (size_t)((const char *)record - chunk->records) / slab->record_size;
 	return chunk->records + chunk->room * slab->record_size + index * slab->annex_size;
+}
+
+const struct slab_chunk *slab_chunk_of(const struct slab *slab, const void *record)
+{
+	const struct slab_chunk *chunk = slab->chunks;
+	for (; chunk; chunk = chunk->next) {
+		uintptr_t offset = (uintptr_t)record - (uintptr_t)chunk->records;
+		if (offset < chunk->count * slab->record_size)
+			return offset % slab->record_size == 0 ? chunk : NULL;
+	}
+	return NULL;
 }
 
 void slab_each(const struct slab *slab, void (*visit)(void *record, void *arg), void *arg)

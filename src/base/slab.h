@@ -42,6 +42,10 @@ static inline void *slab_get(struct slab *slab);
 /* Where the annex of a new record is, of one that slab_get() gave for the first time and last. What is
  * in it is undefined. */
 void *slab_annex_of_new(const struct slab *slab, const void *record);
+/* Of any record of this chunk. */
+void *slab_annex_of(const struct slab *slab, const struct slab_chunk *chunk, const void *record);
+/* The chunk in which it was got at least once; NULL: it is none of the slab's. Takes any address. */
+const struct slab_chunk *slab_chunk_of(const struct slab *slab, const void *record);
 static inline void slab_put(struct slab *slab, void *record);
 
 /* A place in a walk over all records that goes a part at a time; all zero, it is at the beginning. */

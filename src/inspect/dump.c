@@ -87,13 +87,21 @@ static void say_group(struct dump *dump, const struct group *group, unsigned dep
 }
 
 /* The innermost group from this scope outwards; NULL if there is none. */
-static struct group *group_from(const struct await_task *task, struct scope *scope)
+static struct group *group_from(struct dump *dump, const struct await_task *task, struct scope *scope)
 {
 	if (task->task.state == TASK_DONE)
 		return NULL;
-	while (scope && !scope->is_group)
+	while (scope && sound_scope(dump->sound, task, scope) && !scope->is_group)
 		scope = scope->outer;
-	return scope ? container_of(scope, struct group, scope) : NULL;
+	struct group *group = scope ? container_of(scope, struct group, scope) : NULL;
+	return group && sound_group(dump->sound, task, group) ? group : NULL;
+}
+
+/* Linked here; NULL: what is there is none. */
+static struct child *child_at(struct dump *dump, struct link *link)
+{
+	struct child *child = container_of(link, struct child, link);
+	return sound_child(dump->sound, child) ? child : NULL;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------------------- */
@@ -115,24 +123,26 @@ static bool tells(const struct walk *walk, size_t index)
 /* Down into the first of the groups, from `group` outwards, that has a child; that child, or NULL. */
 static struct await_task *enter(struct walk *walk, const struct await_task *owner, struct group *group, unsigned depth)
 {
-	for (; group && walk->steps > 0; group = group_from(owner, group->scope.outer)) {
+	for (; group && walk->steps > 0; group = group_from(walk->dump, owner, group->scope.outer)) {
 		walk->steps--;
 		say_group(walk->dump, group, depth);
 		struct link *link = list_head(&group->children);
+		struct child *child = link ? child_at(walk->dump, link) : NULL;
 		walk->depth = depth + 1;
-		if (link)
-			return container_of(link, struct child, link)->task;
+		if (child)
+			return child->task;
 	}
 	return NULL;
 }
 
 /* How many of its group come before it, if it matters. */
-static size_t index_of(const struct child *child)
+static size_t index_of(struct walk *walk, const struct child *child)
 {
 	size_t index = 0;
-	list_each(link, &child->group->children) {
-		if (link == &child->link || index == FEW)
-			break;
+	bool matters = !(walk->dump->flags & BIDE_DUMP_ALL);
+	struct link *link = list_head(&child->group->children);
+	while (matters && link && link != &child->link && index < FEW && child_at(walk->dump, link)) {
+		link = link->next;
 		index++;
 	}
 	return index;
@@ -141,15 +151,19 @@ static size_t index_of(const struct child *child)
 /* The one behind it in its group, if that is to be told; the rest is told in one line. */
 static struct await_task *next_sibling(struct walk *walk, const struct child *child)
 {
-	const struct link *end = &child->group->children.head;
-	const struct link *next = child->link.next;
+	struct link *end = &child->group->children.head, *link = child->link.next;
+	struct child *next = link && link != end ? child_at(walk->dump, link) : NULL;
 	struct rest rest = { .total = 0 };
-	if (next == end || !next)
+	if (!next)
 		return NULL;
-	if (tells(walk, index_of(child) + 1))
-		return container_of(next, const struct child, link)->task;
-	for (; next && next != end && walk->steps > 0; next = next->next, walk->steps--)
-		count_in(&rest, container_of(next, const struct child, link)->task);
+	if (tells(walk, index_of(walk, child) + 1))
+		return next->task;
+	for (; link && link != end && walk->steps > 0; link = link->next, walk->steps--) {
+		next = child_at(walk->dump, link);
+		if (!next)
+			break;
+		count_in(&rest, next->task);
+	}
 	say_rest(walk->dump, &rest, walk->depth);
 	return NULL;
 }
@@ -157,12 +171,12 @@ static struct await_task *next_sibling(struct walk *walk, const struct child *ch
 /* From a task whose children have been told: along, or up and along. NULL: back at the root. */
 static struct await_task *go_on(struct walk *walk, const struct await_task *task, const struct await_task *root)
 {
-	while (task != root && task->child && walk->steps > 0) {
+	while (task != root && task->child && sound_child(walk->dump->sound, task->child) && walk->steps > 0) {
 		struct group *group = task->child->group;
 		struct await_task *next = next_sibling(walk, task->child), *owner = group->owner;
 		unsigned depth = walk->depth;
 		if (!next)
-			next = enter(walk, owner, group_from(owner, group->scope.outer), depth - 1);
+			next = enter(walk, owner, group_from(walk->dump, owner, group->scope.outer), depth - 1);
 		if (next)
 			return next;
 		walk->depth = depth - 2;
@@ -180,7 +194,7 @@ static void tell_root(struct walk *walk, struct await_task *root)
 		walk->steps--;
 		dump_task(walk->dump, task, walk->depth);
 		unsigned depth = walk->depth;
-		struct await_task *child = enter(walk, task, group_from(task, task->scope), depth + 1);
+		struct await_task *child = enter(walk, task, group_from(walk->dump, task, task->scope), depth + 1);
 		if (!child)
 			walk->depth = depth;
 		task = child ? child : go_on(walk, task, root);
@@ -191,25 +205,30 @@ static void visit(void *record, void *arg)
 {
 	struct await_task *task = record;
 	struct walk *walk = arg;
-	if (!record_is_live(task) || task->task.state == TASK_DONE || task->child)
+	if (!record_is_live(task) || task->task.state == TASK_DONE || task->child || !sound_task(walk->dump->sound, task))
 		return;
-	size_t *counter = group_from(task, task->scope) ? &walk->owners : &walk->roots;
+	size_t *counter = group_from(walk->dump, task, task->scope) ? &walk->owners : &walk->roots;
 	if (tells(walk, (*counter)++))
 		tell_root(walk, task);
 	else
 		count_in(&walk->rest, task);
 }
 
-void dump_write(struct loop *loop, struct writer *writer, unsigned flags, const struct dump_frames *running)
+void dump_write(struct loop *loop, struct writer *writer, unsigned flags, const struct dump_frames *running,
+    struct sound *sound)
 {
 	const struct run *run = run_of(loop);
-	struct dump dump = { loop, writer, flags, running };
+	struct dump dump = { loop, writer, flags, running, sound };
 	struct walk walk = { .dump = &dump, .steps = 4 * (size_t)run->alive + 1000 };
+	if (sound)
+		sound_limit(sound, run->alive);
 	writer_add(writer, "bide: ");
 	writer_add_decimal(writer, run->alive);
 	writer_add(writer, run->alive == 1 ? " task\n" : " tasks\n");
 	slab_each(&loop->tasks, visit, &walk);
 	say_rest(&dump, &walk.rest, 0);
+	if (sound && (sound->met_nonsense || walk.steps == 0))
+		writer_add(writer, "bide: some of it is left out: the loop was in the middle of changing it\n");
 }
 
 int bide_dump(FILE *out, unsigned flags)
@@ -225,7 +244,7 @@ int bide_dump(FILE *out, unsigned flags)
 	if (flags & BIDE_DUMP_BACKTRACES)
 		running.count = frames_here(running.pcs, DUMP_FRAMES);
 	writer_to_file(&writer, out);
-	dump_write(loop_current, &writer, flags, &running);
+	dump_write(loop_current, &writer, flags, &running, NULL);
 	if (writer_flush(&writer) < 0)
 		return -1;
 	errno = saved;

@@ -12,6 +12,7 @@
 #include "base/output.h"
 #include "base/system.h"
 #include "inspect/dump.h"
+#include "inspect/sound.h"
 #include "inspect/watch.h"
 #include "stack/frames.h"
 
@@ -20,15 +21,14 @@
 #define KNOWN_FLAGS (BIDE_DUMP_BACKTRACES | BIDE_DUMP_ALL)
 
 static void write_tree(struct loop *loop, pid_t thread_id, int file, unsigned flags, const struct dump_frames *running,
-    const char *state)
+    struct sound *sound)
 {
 	struct writer writer;
 	writer_to_fd(&writer, file, BIDE_NEVER);
 	writer_add(&writer, "bide: the loop of thread ");
 	writer_add_decimal(&writer, (uint64_t)thread_id);
-	writer_add(&writer, state);
-	writer_add(&writer, "\n");
-	dump_write(loop, &writer, flags, running);
+	writer_add(&writer, sound ? ", which does not answer\n" : "\n");
+	dump_write(loop, &writer, flags, running, sound);
 	writer_flush(&writer);
 }
 
@@ -90,7 +90,7 @@ static void answer(struct inbox_post *post)
 {
 	struct question *question = container_of(post, struct question, post);
 	if (change(question, QUESTION_ASKED, QUESTION_TAKEN)) {
-		write_tree(loop_current, (pid_t)syscall(SYS_gettid), question->file, question->flags, NULL, "");
+		write_tree(loop_current, (pid_t)syscall(SYS_gettid), question->file, question->flags, NULL, NULL);
 		change(question, QUESTION_TAKEN, QUESTION_ANSWERED);
 		futex_wake(&question->state);
 	}
@@ -153,11 +153,16 @@ static int ask(bide_loop *loop, unsigned flags, int *file)
 static int hold_and_write(struct watch *watch, int file, unsigned flags)
 {
 	struct dump_frames running;
-	if (!watch_hold(watch, &running))
-		return fail_with(ETIMEDOUT);
-	write_tree(&watch->run->loop, watch->thread_id, file, flags, &running, ", which does not answer");
-	freeze_release();
-	return 0;
+	struct sound sound;
+	if (sound_begin(&sound, &watch->run->loop) < 0)
+		return -1;
+	bool is_held = watch_hold(watch, &running);
+	if (is_held) {
+		write_tree(&watch->run->loop, watch->thread_id, file, flags, &running, &sound);
+		freeze_release();
+	}
+	sound_end(&sound);
+	return is_held ? 0 : fail_with(ETIMEDOUT);
 }
 
 static int write_held(bide_loop *loop, int file, unsigned flags)
@@ -174,9 +179,9 @@ static int write_held(bide_loop *loop, int file, unsigned flags)
 
 static int write_own(int file, unsigned flags)
 {
-	struct dump_frames running;
+	struct dump_frames running = { .sp = 0 };
 	running.count = frames_here(running.pcs, DUMP_FRAMES);
-	write_tree(loop_current, (pid_t)syscall(SYS_gettid), file, flags, &running, "");
+	write_tree(loop_current, (pid_t)syscall(SYS_gettid), file, flags, &running, NULL);
 	return 0;
 }
 

@@ -5,12 +5,14 @@
 
 #include "await/record.h"
 #include "inspect/dump.h"
+#include "inspect/sound.h"
 
 struct dump {
 	struct loop *loop;
 	struct writer *out;
 	unsigned flags;
 	const struct dump_frames *running;
+	struct sound *sound;
 };
 
 /* Blanks for a line at this depth of the tree. */

@@ -9,6 +9,7 @@
 #include "base/futex.h"
 #include "base/locks.h"
 #include "base/system.h"
+#include "interrupted.h"
 #include "stack/frames.h"
 
 #define PATIENCE (500 * BIDE_MSEC)
@@ -52,6 +53,7 @@ static void be_held(const ucontext_t *context)
 	    !atomic_compare_exchange_strong(&cell.state, &wanted, FREEZE_TAKEN))
 		return;
 	cell.frames.count = look_where(context, cell.frames.pcs);
+	cell.frames.sp = interrupted_sp(context);
 	unsigned releases = atomic_load(&cell.releases);
 	atomic_store(&cell.state, FREEZE_HELD);
 	futex_wake(&cell.state);
