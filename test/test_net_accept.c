@@ -88,72 +88,6 @@ START_TEST(the_first_read_of_a_new_connection_waits_before_it_tries)
 }
 END_TEST
 
-/* An accept() that finds nothing makes a socket first, and is no way to ask: who has waited once asks otherwise. */
-static void *accepts_counted(void *arg)
-{
-	struct sockaddr_in address;
-	int clients[4], peers[4];
-	(void)arg;
-	must(bide_fault(NULL) == 0); /* calls are counted */
-	int listener = plain_listener(4, &address);
-	struct io io = { .fd = listener };
-	bide_task *waits = io_start(io_accept, &io);
-	must(io.count == -2 && counted.accept == 1);
-	for (int i = 0; i < 3; i++)
-		clients[i] = plain_connection(&address);
-	must(join_within(waits, LONG).err == 0);
-	peers[0] = (int)io.count;
-	for (int i = 1; i < 3; i++)
-		peers[i] = bide_accept(listener, NULL, NULL);
-	must(counted.accept == 4);
-	waits = io_start(io_accept, &io);
-	must(counted.accept == 4);
-	clients[3] = plain_connection(&address);
-	must(join_within(waits, LONG).err == 0 && counted.accept == 5);
-	peers[3] = (int)io.count;
-	for (int i = 0; i < 4; i++) {
-		must(peers[i] >= 0 && bide_close(peers[i]) == 0);
-		close(clients[i]);
-	}
-	must(bide_close(listener) == 0);
-	return NULL;
-}
-
-START_TEST(as_many_connections_are_accepted_as_are_there_and_no_more_is_tried)
-{
-	run_real(accepts_counted, NULL);
-}
-END_TEST
-
-/* The number of a listener that code without bide has closed: what was known of it is not believed for good,
- * whether it was waited for before or not. */
-static void *no_listener_any_more(void *arg)
-{
-	struct sockaddr_in address;
-	bool waits = *(int *)arg;
-	int listener = plain_listener(4, &address);
-	struct io io = { .fd = listener };
-	bide_task *task = waits ? io_start(io_accept, &io) : NULL;
-	int client = plain_connection(&address);
-	if (!waits)
-		task = io_start(io_accept, &io);
-	must(join_within(task, LONG).err == 0);
-	must(bide_close((int)io.count) == 0);
-	close(client);
-	int other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	must(dup2(other, listener) == listener);
-	must(join_within(io_start(io_accept, &io), LONG).err == EOPNOTSUPP);
-	must(bide_close(listener) == 0);
-	close(other);
-	return NULL;
-}
-
-START_TEST(a_number_that_was_a_listener_is_found_not_to_be_one)
-{
-	run_real(no_listener_any_more, &_i);
-}
-END_TEST
-
 static void *cut_address(void *arg)
 {
 	struct sockaddr_in address;
@@ -625,8 +559,6 @@ int main(void)
 	    TEST(a_flood_of_connections_does_not_starve_one_that_is_there),
 	    TEST(a_listener_has_the_promised_properties),
 	    TEST(the_first_read_of_a_new_connection_waits_before_it_tries),
-	    TEST(as_many_connections_are_accepted_as_are_there_and_no_more_is_tried),
-	    LOOP(a_number_that_was_a_listener_is_found_not_to_be_one, 0, 2),
 	    LOOP(both_ends_of_a_connection_have_the_promised_properties, 0, 4),
 	    TEST(a_unix_path_is_listened_on_and_dialed), TEST(the_backlog_is_what_was_asked_for),
 	    TEST(bad_input_is_answered_and_changes_nothing), TEST(outside_a_task_it_is_eperm));

@@ -30,9 +30,10 @@ static int make_listener_nonblocking(int fd)
 	return system_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-/* An accept() that finds nothing makes a socket before it looks, and costs sixteen times what this does. So a listener is
- * asked first, but for a task that was woken by a connection. What is known of a number that was never registered
- * might be of another file, and nobody would doubt it. */
+/* An accept() that finds nothing makes a socket before it looks, and costs sixteen times what this does. So a listener
+ * whose connections events tell of is asked first, but for a task that was woken by one. (A socket of AF_ALG always
+ * accepts, and poll() tells nothing of it.) What is known of a number that was never registered might be of another
+ * file, and nobody would doubt it. */
 static bool has_backlog(const struct io_call *call)
 {
 	const struct descriptor *descriptor = call->descriptor;
@@ -48,6 +49,13 @@ static bool is_of_the_connection(int err)
 	    err == EHOSTDOWN || err == ENONET || err == EHOSTUNREACH || err == ENETUNREACH;
 }
 
+/* Of a unix listener that was shut down accept() says EAGAIN for good, where it would not wait. */
+static bool is_shut_down(const struct io_call *call)
+{
+	int events = call->descriptor->is_hung_up ? descriptor_poll(call->fd, POLLRDHUP) : 0;
+	return events > 0 && (events & (POLLRDHUP | POLLHUP));
+}
+
 static int accept_some(struct io_call *call, struct sockaddr *address, socklen_t *length)
 {
 	if (!has_backlog(call))
@@ -56,7 +64,9 @@ static int accept_some(struct io_call *call, struct sockaddr *address, socklen_t
 		return -1;
 	int fd = system_accept(call->fd, address, length);
 	if (fd < 0 && is_of_the_connection(errno))
-		errno = EINTR;
+		return fail_with(EINTR);
+	if (fd < 0 && errno == EAGAIN)
+		return fail_with(is_shut_down(call) ? EINVAL : EAGAIN);
 	return fd;
 }
 
@@ -64,7 +74,8 @@ static int accept_some(struct io_call *call, struct sockaddr *address, socklen_t
  * does not try before it waits: it has to be registered anyway, and that tells. */
 static void connection_fresh(struct io_call *call, int fd)
 {
-	call->descriptor->is_listener = 1;
+	if (call->place.has_claim)
+		call->descriptor->is_listener = 1;
 	descriptor_fresh(call->loop, fd, DESCRIPTOR_SOCKET, io_is_tcp(call->descriptor, call->fd));
 	struct descriptor *descriptor = descriptor_find(&call->loop->descriptors, fd);
 	if (descriptor)

@@ -47,7 +47,7 @@ struct descriptor {
 	uint8_t is_registered : 1;
 	uint8_t reports_room : 1; /* it was registered for room to write as well */
 	uint8_t is_asked : 1;     /* of the two, it is .asked */
-	uint8_t is_listener : 1;  /* a connection was accepted here */
+	uint8_t is_listener : 1;  /* an event told of a connection */
 	uint8_t is_hung_up : 1;   /* RDHUP, HUP or ERR was seen: a short read does not mean drained */
 	uint8_t waits_since;      /* the period of doubts in which the oldest wait began */
 	uint8_t kind;             /* enum descriptor_kind */
