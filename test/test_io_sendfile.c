@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bide/inspect.h>
@@ -158,7 +159,7 @@ START_TEST(a_file_to_nobody_is_epipe_and_no_signal)
 }
 END_TEST
 
-/* ---- bad input ------------------------------------------------------------------------------------------------ */
+/* ---- what is not in memory -------------------------------------------------------------------------------------- */
 
 static uint64_t jobs_given(void)
 {
@@ -218,6 +219,74 @@ START_TEST(what_is_not_in_memory_is_read_on_a_thread)
 }
 END_TEST
 
+/* How often a file that is in memory is asked whether it is: any further question would find it cold. */
+static const struct question {
+	size_t size, count; /* of the file, and asked for */
+	off_t offset;
+	const char *one_more;
+} questions[] = {
+	{ 5000, 4096, 0, "read:EAGAIN@2" },               /* a page */
+	{ 5000, 10, 4090, "read:EAGAIN@3" },              /* over the edge of one */
+	{ SIZE, SIZE, 4096, "read:EAGAIN@3" },            /* a piece of many */
+	{ SIZE, 100000, SIZE - 100000, "read:EAGAIN@3" }, /* to the end */
+	{ 4000, SIZE, 100, "read:EAGAIN@3" },             /* beyond the end, on one page */
+	{ 20000, SIZE, 100, "read:EAGAIN@4" },            /* beyond the end */
+	{ 20000, SIZE, 20000, "read:EAGAIN@2" },          /* at the end */
+};
+
+static void *asked(void *arg)
+{
+	const struct question *question = arg;
+	int fds[2], in = make_file(question->size);
+	off_t offset = question->offset;
+	make_unix(fds);
+	set_nonblocking(fds[1], true);
+	uint64_t before = jobs_given();
+	must(bide_fault(question->one_more) == 0);
+	ssize_t sent = bide_sendfile(fds[1], in, &offset, question->count);
+	must(bide_fault(NULL) == 0);
+	must(sent >= 0 && jobs_given() == before);
+	close_pair(fds);
+	must(bide_close(in) == 0);
+	return NULL;
+}
+
+START_TEST(what_is_in_memory_is_asked_about_no_more_than_needed)
+{
+	struct question question = questions[_i];
+	run_real(asked, &question);
+}
+END_TEST
+
+/* Some file systems do not tell whether one would have to wait. Those that are memory need not. */
+static void *untold(void *arg)
+{
+	int fds[2], memory = memfd_create("untold", MFD_CLOEXEC), in = make_file(5000);
+	off_t offset = 0;
+	(void)arg;
+	make_unix(fds);
+	set_nonblocking(fds[1], true);
+	must_write(memory, "in memory", 9);
+	uint64_t before = jobs_given();
+	must(bide_fault("read:EOPNOTSUPP@1") == 0);
+	must(bide_sendfile(fds[1], memory, &offset, 9) == 9 && jobs_given() == before);
+	offset = 0;
+	must(bide_fault("read:EOPNOTSUPP@1,fstatfs:EIO") == 0); /* so that it is taken for no memory */
+	must(bide_sendfile(fds[1], in, &offset, 5000) == 5000 && jobs_given() == before + 1);
+	must(bide_fault(NULL) == 0 && drain(fds[0]) == 5009);
+	close_pair(fds);
+	must(bide_close(in) == 0 && bide_close(memory) == 0);
+	return NULL;
+}
+
+START_TEST(what_may_be_on_a_disk_is_read_on_a_thread_where_nothing_tells)
+{
+	run_real(untold, NULL);
+}
+END_TEST
+
+/* ---- bad input ------------------------------------------------------------------------------------------------ */
+
 static void *refusals(void *arg)
 {
 	int fds[2], pipe_fds[2], in = make_file(10);
@@ -263,5 +332,7 @@ int main(void)
 	return SUITE("io_sendfile", LOOP(a_file_arrives_whole_at_any_stream, 0, 4 * STREAMS),
 	    LOOP(a_file_arrives_whole_whatever_is_interrupted_or_short, 0, 4 * STREAMS), TEST(a_file_is_copied_to_another),
 	    LOOP(a_file_to_nobody_is_epipe_and_no_signal, 0, 2 * STREAMS),
-	    LOOP(what_is_not_in_memory_is_read_on_a_thread, 0, 4), TEST(bad_input_is_answered_and_nothing_is_sent));
+	    LOOP(what_is_not_in_memory_is_read_on_a_thread, 0, 4),
+	    TABLE(what_is_in_memory_is_asked_about_no_more_than_needed, questions),
+	    TEST(what_may_be_on_a_disk_is_read_on_a_thread_where_nothing_tells), TEST(bad_input_is_answered_and_nothing_is_sent));
 }

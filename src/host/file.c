@@ -177,8 +177,16 @@ ssize_t file_writev(int fd, const struct iovec *iov, int count, off_t offset)
 	return needs_thread ? transfer(fd, iov, count, offset, &call) : result;
 }
 
-/* Can this byte be read without waiting? Where that cannot be told, or it is no file, the reader will see. */
-static bool is_at_hand(int fd, off_t offset)
+enum answer { WAITS, NOTHING, AT_HAND }; /* NOTHING: no byte is there, or waiting for it is the reader's business */
+
+static bool is_on_disk(int fd)
+{
+	struct stat status;
+	return system_fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && !is_in_memory(fd);
+}
+
+/* Can this byte be read without waiting? Of what does not tell, a file may be on a disk. */
+static enum answer ask_for(int fd, off_t offset)
 {
 	char byte;
 	struct iovec iov = { &byte, 1 };
@@ -186,19 +194,29 @@ static bool is_at_hand(int fd, off_t offset)
 	do
 		got = system_preadv2(fd, &iov, 1, offset, RWF_NOWAIT);
 	while (got < 0 && errno == EINTR);
-	return got >= 0 || errno != EAGAIN;
+	if (got >= 0)
+		return got > 0 ? AT_HAND : NOTHING;
+	bool may_wait = errno == EAGAIN || ((errno == EOPNOTSUPP || errno == ENOSYS) && is_on_disk(fd));
+	return may_wait ? WAITS : NOTHING;
 }
 
-/* The first byte and the last are asked for: what is read ahead is read in order. */
+#define SMALLEST_PAGE 4096 /* what is read is read by pages */
+
+/* The first byte and the last are asked for: what is read ahead is read in order. Where the file ends is asked
+ * only if it ends before `size`, which most callers know. */
 static bool are_at_hand(int fd, off_t offset, size_t size)
 {
 	struct stat status;
-	if (!is_at_hand(fd, offset))
-		return false;
-	if (system_fstat(fd, &status) < 0 || status.st_size <= offset)
+	off_t beyond = INT64_MAX - offset, last = offset + ((off_t)size <= beyond ? (off_t)size - 1 : beyond);
+	enum answer first = ask_for(fd, offset);
+	if (first != AT_HAND || last / SMALLEST_PAGE == offset / SMALLEST_PAGE)
+		return first != WAITS;
+	enum answer end = ask_for(fd, last);
+	if (end != NOTHING)
+		return end == AT_HAND;
+	if (system_fstat(fd, &status) < 0 || (status.st_size - 1) / SMALLEST_PAGE <= offset / SMALLEST_PAGE)
 		return true;
-	off_t left = status.st_size - offset;
-	return is_at_hand(fd, offset + ((off_t)size < left ? (off_t)size : left) - 1);
+	return ask_for(fd, status.st_size - 1) != WAITS;
 }
 
 void file_load(int fd, off_t offset, size_t size)
