@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Files and names on threads. Statement 174, scenarios C8, H8. */
+ * Files and names on threads. Statement 174, scenarios B8, C8, H8. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,6 +11,7 @@
 
 #include "resources.h"
 #include "runs.h"
+#include "sockets.h"
 #include "suite.h"
 
 /* ---- a directory of our own --------------------------------------------------------------------------- */
@@ -42,9 +43,18 @@ static atomic_bool resolver_stands;
 static atomic_int resolvers_begun, lists_freed;
 static struct addrinfo an_answer;
 
+/* As modules of the real one do. */
+static __attribute__((noinline)) void use_much_stack(void)
+{
+	volatile char much[256 * 1024];
+	for (size_t i = 0; i < sizeof much; i += 1024)
+		much[i] = 1;
+}
+
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
 	(void)service;
+	use_much_stack();
 	atomic_fetch_add(&resolvers_begun, 1);
 	while (atomic_load(&resolver_stands))
 		usleep(100);
@@ -338,6 +348,37 @@ static void *looks_up(void *arg)
 	return status == EAI_SYSTEM ? bide_fail(errno) : NULL;
 }
 
+static void *looks_up_on_little(void *arg)
+{
+	struct addrinfo *list = NULL;
+	bide_scope scope = { { 0 } };
+	int *answers = arg;
+	answers[0] = bide_getaddrinfo("known", NULL, NULL, &list);
+	answers[1] = bide_getaddrinfo("unknown", NULL, NULL, &list);
+	atomic_store(&resolver_stands, true);
+	must(bide_scope_enter(&scope, bide_after(50 * BIDE_MSEC), 0) == 0);
+	answers[2] = bide_getaddrinfo("known", NULL, NULL, &list) == EAI_SYSTEM ? errno : 0;
+	ck_fails(bide_scope_leave(&scope), ETIMEDOUT);
+	atomic_store(&resolver_stands, false);
+	return NULL;
+}
+
+/* Scenario B8: the resolver has a thread's stack, and the loop goes on beside it. */
+REAL_TEST(a_task_on_the_smallest_stack_looks_names_up)
+{
+	bide_task_attr attr = BIDE_TASK_ATTR_INIT;
+	struct heartbeat heartbeat;
+	int answers[3] = { -1, -1, -1 };
+	attr.stack_size = BIDE_STACK_MIN;
+	heartbeat_start(&heartbeat, BIDE_MSEC);
+	bide_task *task = bide_spawn_with(looks_up_on_little, answers, &attr);
+	must(task != NULL);
+	must_end_well(task);
+	heartbeat_stop(&heartbeat);
+	must(answers[0] == 0 && answers[1] == EAI_NONAME && answers[2] == ETIMEDOUT);
+	must(heartbeat.beats >= 2);
+}
+
 /* A resolver that does not answer: the look-up is left behind, its answer freed when it comes. */
 REAL_TEST(a_look_up_can_be_canceled)
 {
@@ -420,6 +461,7 @@ int main(void)
 	    TEST(a_cancel_on_entry_touches_no_file),
 	    TABLE(injected_failures_of_files_are_told, faults),
 	    TEST(a_name_is_looked_up_with_hints),
+	    TEST(a_task_on_the_smallest_stack_looks_names_up),
 	    TEST(a_look_up_can_be_canceled),
 	    TEST(a_deadline_ends_a_look_up),
 	    TEST(stuck_look_ups_delay_no_file),

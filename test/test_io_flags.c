@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * What the library leaves as it found it: O_NONBLOCK of descriptors, and everything about SIGPIPE; and
- * that a blocking descriptor blocks nobody but its task. Statements 161, 169, scenarios F15, F16. */
+ * that a blocking descriptor blocks nobody but its task. Statements 161, 169, 178, scenarios F15, F16. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -57,6 +59,7 @@ static void *every_call(void *arg)
 	return NULL;
 }
 
+/* Statement 178, scenario F15: they are never changed, so there is nothing that an end could fail to restore. */
 START_TEST(the_flags_of_a_descriptor_are_left_as_they_were)
 {
 	struct flags_case c = { &fd_kinds[_i / 2], _i % 2 };
@@ -207,6 +210,47 @@ START_TEST(a_stopped_terminal_stops_nobody_else)
 		{ true, false, NULL }, { false, false, "open:EACCES" } };
 	counted.modify_is_mute = true;
 	run_real(stopped_terminal, arg_of(&cases[_i]));
+}
+END_TEST
+
+/* bide/io.h: "a background job that reads its terminal gets SIGTTIN, as any program does". */
+static void *read_terminal(void *arg)
+{
+	char byte;
+	(void)!bide_read(*(int *)arg, &byte, 1);
+	return NULL;
+}
+
+/* The leader of the terminal's session; its child is the job. Exits with 0 if the job was stopped. */
+static _Noreturn void lead_session(int terminal)
+{
+	int status = 0;
+	if (setsid() < 0 || ioctl(terminal, TIOCSCTTY, 0) < 0)
+		_exit(1);
+	pid_t job = fork();
+	if (job == 0) {
+		signal(SIGTTIN, SIG_DFL);
+		setpgid(0, 0);
+		bide_run(read_terminal, &terminal, NULL, NULL);
+		_exit(0);
+	}
+	bool is_stopped = waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTTIN;
+	kill(job, SIGKILL);
+	_exit(is_stopped ? 0 : 2);
+}
+
+START_TEST(a_background_job_that_reads_its_terminal_is_stopped)
+{
+	int fds[2], status;
+	make_pty(fds);
+	pid_t leader = fork();
+	if (leader == 0)
+		lead_session(fds[0]);
+	must_write(fds[1], "x", 1);
+	ck_assert_int_eq(waitpid(leader, &status, 0), leader);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	close_pair(fds);
 }
 END_TEST
 
@@ -386,7 +430,7 @@ int main(void)
 	return SUITE("io_flags", LOOP(the_flags_of_a_descriptor_are_left_as_they_were, 0, 2 * FD_KINDS),
 	    LOOP(a_peer_that_says_nothing_stops_nobody_else, 0, FD_KINDS),
 	    LOOP(a_peer_that_does_not_read_stops_nobody_else, 0, 5),
-	    LOOP(a_stopped_terminal_stops_nobody_else, 0, 4),
+	    LOOP(a_stopped_terminal_stops_nobody_else, 0, 4), TEST(a_background_job_that_reads_its_terminal_is_stopped),
 	    TEST(a_thief_of_data_cannot_stop_the_loop_or_move_a_deadline),
 	    LOOP(a_write_to_nobody_is_epipe_and_no_signal, 0, 5),
 	    LOOP(a_blocked_writer_whose_reader_goes_gets_epipe, 0, 5));
