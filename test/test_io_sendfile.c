@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <bide/inspect.h>
@@ -168,6 +169,14 @@ static uint64_t jobs_given(void)
 	return stats.jobs;
 }
 
+/* Whether the file system, or an emulator, says of a read that it would have to wait. */
+static bool tells(int fd)
+{
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	return preadv2(fd, &iov, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN;
+}
+
 struct cold {
 	int out, in;
 	off_t offset;
@@ -195,7 +204,8 @@ static void *cold_files(void *arg)
 	struct cold warm = { fds[1], in, 0, -2, 0 }, cold = { fds[1], in, 100, -2, 0 }, canceled = cold;
 	uint64_t before = jobs_given();
 	must_end_well(must_spawn(send_once, &warm));
-	must(warm.count > 0 && jobs_given() == before);
+	must(warm.count > 0 && (jobs_given() == before || !tells(in)));
+	before = jobs_given();
 	must(bide_fault(not_in_memory[*which / 2]) == 0);
 	must_end_well(must_spawn(send_once, &cold));
 	must(cold.count > 0 && cold.offset == 100 + cold.count && jobs_given() == before + 1);
@@ -215,7 +225,10 @@ static void *cold_files(void *arg)
 
 START_TEST(what_is_not_in_memory_is_read_on_a_thread)
 {
-	run_real(cold_files, &_i);
+	int in = make_file(1), can_ask_twice = tells(in);
+	close(in);
+	if (_i < 2 || can_ask_twice)
+		run_real(cold_files, &_i);
 }
 END_TEST
 
@@ -245,7 +258,7 @@ static void *asked(void *arg)
 	must(bide_fault(question->one_more) == 0);
 	ssize_t sent = bide_sendfile(fds[1], in, &offset, question->count);
 	must(bide_fault(NULL) == 0);
-	must(sent >= 0 && jobs_given() == before);
+	must(sent >= 0 && (jobs_given() == before || !tells(in)));
 	close_pair(fds);
 	must(bide_close(in) == 0);
 	return NULL;
