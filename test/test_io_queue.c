@@ -34,6 +34,15 @@ static void must_get(bide_task *task, const struct io *io, const char *text)
 	must(memcmp(io->buf, text, strlen(text)) == 0);
 }
 
+/* In line at one descriptor, in this order. */
+static void start_readers(bide_task **tasks, struct io *io, int count, int fd)
+{
+	for (int i = 0; i < count; i++) {
+		io[i].fd = fd;
+		tasks[i] = io_start(io_read, &io[i]);
+	}
+}
+
 /* ---- in line ----------------------------------------------------------------------------------- */
 
 static void *three_readers(void *arg)
@@ -43,10 +52,7 @@ static void *three_readers(void *arg)
 	struct io io[3] = { { 0 } };
 	bide_task *tasks[3];
 	kind->make(fds);
-	for (int i = 0; i < 3; i++) {
-		io[i].fd = fds[0];
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, 3, fds[0]);
 	for (int i = 0; i < 3; i++) {
 		char text[2] = { (char)('a' + i), 0 };
 		must_write(fds[1], text, 1);
@@ -74,10 +80,7 @@ static void *three_readers_in_one_go(void *arg)
 	io_order = 0;
 	bide_task *tasks[3];
 	kind->make(fds);
-	for (int i = 0; i < 3; i++) {
-		io[i].fd = fds[0];
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, 3, fds[0]);
 	for (int i = 0; i < 3; i++)
 		must_write(fds[1], &"abc"[i], 1);
 	must_get(tasks[0], &io[0], "a");
@@ -132,10 +135,7 @@ static void *middle_is_canceled(void *arg)
 	struct io io[3] = { { 0 } };
 	bide_task *tasks[3];
 	kind->make(fds);
-	for (int i = 0; i < 3; i++) {
-		io[i].fd = fds[0];
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, 3, fds[0]);
 	must(bide_cancel(tasks[1], NULL) == 0);
 	must(join_within(tasks[1], LONG).err == ECANCELED && io[1].err == ECANCELED);
 	must_write(fds[1], "a", 1);
@@ -168,10 +168,7 @@ static void *woken_is_canceled(void *arg)
 	struct io io[2] = { { 0 } };
 	bide_task *tasks[2];
 	kind->make(fds);
-	for (int i = 0; i < 2; i++) {
-		io[i].fd = fds[0];
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, 2, fds[0]);
 	must_write(fds[1], "a", 1);
 	must(wait_until_readable(fds[0]) == 1);
 	look_now();
@@ -256,10 +253,7 @@ static void *thief(void *arg)
 	struct io io[2] = { { 0 } };
 	bide_task *tasks[2];
 	kind->make(fds);
-	for (int i = 0; i < 2; i++) {
-		io[i].fd = fds[0];
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, 2, fds[0]);
 	must_write(fds[1], "x", 1);
 	must(wait_until_readable(fds[0]) == 1);
 	look_now();
@@ -453,10 +447,7 @@ static void *end_of_input(void *arg)
 	bide_task *tasks[3];
 	int fds[2];
 	kind->make(fds);
-	for (int i = 0; i < 3; i++) {
-		io[i].fd = fds[0];
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, 3, fds[0]);
 	close(fds[1]);
 	fds[1] = -1;
 	for (int i = 0; i < 3; i++) {
@@ -515,10 +506,7 @@ static void *reset(void *arg)
 	int fds[2];
 	(void)arg;
 	make_tcp(fds);
-	for (int i = 0; i < 2; i++) {
-		io[i].fd = fds[0];
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, 2, fds[0]);
 	reset_connection(fds[1]);
 	close(fds[1]);
 	fds[1] = -1;
@@ -666,10 +654,7 @@ static void *semaphore(void *arg)
 	(void)arg;
 	int fd = eventfd(0, EFD_SEMAPHORE);
 	io_order = 0;
-	for (int i = 0; i < COUNT; i++) {
-		io[i].fd = fd;
-		tasks[i] = io_start(io_read, &io[i]);
-	}
+	start_readers(tasks, io, COUNT, fd);
 	must(bide_write(fd, &three, sizeof three) == sizeof three);
 	for (int i = 0; i < 3; i++) {
 		join_within(tasks[i], LONG);

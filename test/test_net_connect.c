@@ -194,14 +194,22 @@ END_TEST
 
 /* ---- attempts that last ----------------------------------------------------------------------------- */
 
+static bide_task *start_that_lasts(struct attempt *attempt, struct full_listener *full)
+{
+	*attempt = (struct attempt){ .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	make_full_listener(full);
+	set_address(attempt, &full->address, sizeof full->address);
+	bide_task *task = start(attempt);
+	must(attempt->result == -2);
+	return task;
+}
+
 static void *canceled(void *arg)
 {
 	struct full_listener full;
-	struct attempt attempt = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	struct attempt attempt;
 	(void)arg;
-	make_full_listener(&full);
-	set_address(&attempt, &full.address, sizeof full.address);
-	bide_task *task = start(&attempt);
+	bide_task *task = start_that_lasts(&attempt, &full);
 	must(bide_sleep(20 * BIDE_MSEC) == 0);
 	must(attempt.result == -2);
 	must(is_nonblocking(attempt.fd)); /* during the call */
@@ -224,12 +232,9 @@ END_TEST
 static void *closed_meanwhile(void *arg)
 {
 	struct full_listener full;
-	struct attempt attempt = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	struct attempt attempt;
 	(void)arg;
-	make_full_listener(&full);
-	set_address(&attempt, &full.address, sizeof full.address);
-	bide_task *task = start(&attempt);
-	must(attempt.result == -2);
+	bide_task *task = start_that_lasts(&attempt, &full);
 	must(bide_close(attempt.fd) == 0);
 	int fresh = socket(AF_INET, SOCK_STREAM, 0);
 	must(fresh == attempt.fd);
@@ -250,11 +255,9 @@ END_TEST
 static void *spurious(void *arg)
 {
 	struct full_listener full;
-	struct attempt attempt = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	struct attempt attempt;
 	(void)arg;
-	make_full_listener(&full);
-	set_address(&attempt, &full.address, sizeof full.address);
-	bide_task *task = start(&attempt);
+	bide_task *task = start_that_lasts(&attempt, &full);
 	const struct descriptor *descriptor = descriptor_find(&loop_current->descriptors, attempt.fd);
 	struct poller_event event = { (uint64_t)descriptor->registration << 32 | (uint32_t)attempt.fd, 0 };
 	static const uint32_t events[] = { POLLER_OUT, POLLER_HUP, POLLER_OUT | POLLER_HUP, POLLER_IN };
@@ -281,12 +284,9 @@ END_TEST
 static void *listener_dies(void *arg)
 {
 	struct full_listener full;
-	struct attempt attempt = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	struct attempt attempt;
 	(void)arg;
-	make_full_listener(&full);
-	set_address(&attempt, &full.address, sizeof full.address);
-	bide_task *task = start(&attempt);
-	must(attempt.result == -2);
+	bide_task *task = start_that_lasts(&attempt, &full);
 	close_full_listener(&full);
 	/* The kernel sends its next SYN after a second, and is refused. */
 	join_within(task, 3 * LONG);
