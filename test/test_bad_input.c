@@ -254,14 +254,8 @@ static void make_targets(void)
 
 static void run_and_try(bide_fn *main_fn, void *arg)
 {
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
 	counting_init(&counting, true);
-	config.allocator = &counting.allocator;
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	ck_assert_int_eq(bide_run(main_fn, arg, &config, &result), 0);
-	ck_assert_int_eq(result.err, 0);
-	ck_assert(counting_is_balanced(&counting));
+	run_counted(&counting, BIDE_VIRTUAL_CLOCK, main_fn, arg);
 }
 
 static void *try_in_a_task(void *arg)

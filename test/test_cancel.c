@@ -99,16 +99,8 @@ static void *cancel_before_the_first_run(void *arg)
 
 START_TEST(canceled_before_its_first_run_a_body_is_never_entered_and_its_argument_dropped_once)
 {
-	struct counting counting;
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
 	entered = dropped = 0;
-	counting_init(&counting, false);
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	config.allocator = &counting.allocator;
-	ck_assert_int_eq(bide_run(cancel_before_the_first_run, NULL, &config, &result), 0);
-	ck_assert_int_eq(result.err, 0);
-	ck_assert(counting_is_balanced(&counting));
+	run_virtual_in_order(cancel_before_the_first_run, NULL);
 }
 END_TEST
 

@@ -634,14 +634,8 @@ static void *without_memory(void *arg)
 
 START_TEST(only_making_one_takes_memory_and_all_is_given_back)
 {
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
 	counting_init(&counting, false);
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	config.allocator = &counting.allocator;
-	ck_assert_int_eq(bide_run(without_memory, NULL, &config, &result), 0);
-	ck_assert_int_eq(result.err, 0);
-	ck_assert(counting_is_balanced(&counting));
+	run_counted(&counting, BIDE_VIRTUAL_CLOCK, without_memory, NULL);
 }
 END_TEST
 

@@ -321,13 +321,8 @@ static void *twenty_channels(void *arg)
 
 START_TEST(more_than_eight_cases_need_memory_and_give_it_back)
 {
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
 	counting_init(&counting, false);
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	config.allocator = &counting.allocator;
-	ck_assert_int_eq(bide_run(twenty_channels, NULL, &config, &result), 0);
-	ck_assert(counting_is_balanced(&counting));
+	run_counted(&counting, BIDE_VIRTUAL_CLOCK, twenty_channels, NULL);
 }
 END_TEST
 

@@ -394,15 +394,7 @@ static void *leave_much_unfinished(void *arg)
 
 START_TEST(what_ended_gives_its_memory_back)
 {
-	struct counting counting;
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
-	counting_init(&counting, false);
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	config.allocator = &counting.allocator;
-	ck_assert_int_eq(bide_run(leave_much_unfinished, NULL, &config, &result), 0);
-	ck_assert_int_eq(result.err, 0);
-	ck_assert(counting_is_balanced(&counting));
+	run_virtual_in_order(leave_much_unfinished, NULL);
 }
 END_TEST
 

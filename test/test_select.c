@@ -496,12 +496,8 @@ static void *select_in_a_fresh_loop(void *arg)
 START_TEST(a_failure_in_the_middle_takes_every_case_back)
 {
 	struct counting counting;
-	bide_config config = BIDE_CONFIG_INIT;
 	counting_init(&counting, true);
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	config.allocator = &counting.allocator;
-	ck_assert_int_eq(bide_run(select_in_a_fresh_loop, &_i, &config, NULL), 0);
-	ck_assert(counting_is_balanced(&counting));
+	run_counted(&counting, BIDE_VIRTUAL_CLOCK, select_in_a_fresh_loop, &_i);
 }
 END_TEST
 

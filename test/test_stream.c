@@ -903,13 +903,8 @@ static void *idle_main(void *arg)
 
 START_TEST(an_idle_stream_has_no_buffer)
 {
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
 	counting_init(&counting, false);
-	config.allocator = &counting.allocator;
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	must(bide_run(idle_main, NULL, &config, &result) == 0 && result.err == 0);
-	must(counting_is_balanced(&counting));
+	run_counted(&counting, BIDE_VIRTUAL_CLOCK, idle_main, NULL);
 }
 END_TEST
 

@@ -391,12 +391,8 @@ static void *crowd_main(void *arg)
 
 START_TEST(connections_that_are_idle_share_a_few_buffers)
 {
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
 	counting_init(&counting, false);
-	config.allocator = &counting.allocator;
-	must(bide_run(crowd_main, NULL, &config, &result) == 0 && result.err == 0);
-	must(counting_is_balanced(&counting));
+	run_counted(&counting, 0, crowd_main, NULL);
 }
 END_TEST
 

@@ -445,13 +445,8 @@ static void *arm_and_cancel_many(void *arg)
 START_TEST(a_hundred_thousand_timers_set_and_canceled_leave_nothing_in_the_heap)
 {
 	struct counting counting;
-	bide_config config = BIDE_CONFIG_INIT;
-	bide_result result;
 	counting_init(&counting, false);
-	config.flags = BIDE_VIRTUAL_CLOCK;
-	config.allocator = &counting.allocator;
-	ck_assert_int_eq(bide_run(arm_and_cancel_many, &counting, &config, &result), 0);
-	ck_assert(counting_is_balanced(&counting));
+	run_counted(&counting, BIDE_VIRTUAL_CLOCK, arm_and_cancel_many, &counting);
 }
 END_TEST
 

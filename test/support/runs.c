@@ -6,21 +6,26 @@
 #include "base/clock.h"
 #include "resources.h"
 
-static void *run_as_told(unsigned flags, bide_fn *main_fn, void *arg)
+void *run_counted(struct counting *counting, unsigned flags, bide_fn *main_fn, void *arg)
 {
-	struct counting counting;
 	bide_config config = BIDE_CONFIG_INIT;
 	bide_result result = { NULL, -1 };
-	counting_init(&counting, false);
-	config.allocator = &counting.allocator;
+	config.allocator = &counting->allocator;
 	config.flags = flags;
 	config.seed = suite_seed();
 	errno = 0;
 	int status = bide_run(main_fn, arg, &config, &result);
 	must_msg(status == 0, "bide_run failed: %s", strerror(errno));
 	must_msg(result.err == 0, "main failed: %s", strerror(result.err));
-	must(counting_is_balanced(&counting));
+	must(counting_is_balanced(counting));
 	return result.value;
+}
+
+static void *run_as_told(unsigned flags, bide_fn *main_fn, void *arg)
+{
+	struct counting counting;
+	counting_init(&counting, false);
+	return run_counted(&counting, flags, main_fn, arg);
 }
 
 static unsigned disorder(void)

@@ -18,6 +18,10 @@ void *run_with(unsigned flags, bide_fn *main_fn, void *arg);
 void *run_virtual_in_order(bide_fn *main_fn, void *arg);
 void *run_real_in_order(bide_fn *main_fn, void *arg);
 
+/* With just these flags, and memory from an allocator of the test's (resources.h). */
+struct counting;
+void *run_counted(struct counting *counting, unsigned flags, bide_fn *main_fn, void *arg);
+
 /* A test whose body runs in the main task of a run on a virtual clock, or on the real one. It may
  * return early; _i is that of a loop test. */
 #define VIRTUAL_TEST(name) RUN_TEST_(name, run_virtual)
