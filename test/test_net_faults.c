@@ -239,7 +239,7 @@ static const struct {
 	{ "epoll_ctl", "ENOSPC", ENOSPC }, { "epoll_wait", "EINTR", 0 }, { "fcntl", "ENOMEM", ENOMEM },
 	{ "fstat", "ENOMEM", ENOMEM }, { "getsockname", "ENOBUFS", ENOBUFS }, { "getsockopt", "ENOBUFS", ENOBUFS },
 	{ "fstatfs", "EIO", 0 }, { "listen", "EADDRINUSE", EADDRINUSE }, { "poll", "EINTR", 0 },
-	{ "poll", "ENOMEM", ENOMEM }, { "read", "EAGAIN", 0 }, { "read", "EOPNOTSUPP", 0 },
+	{ "poll", "ENOMEM", ENOMEM }, { "read", "EAGAIN", 0 }, { "read", "EOPNOTSUPP", EOPNOTSUPP },
 	{ "recv", "EINTR", 0 }, { "recv", "EAGAIN", 0 }, { "recv", "ENOMEM", ENOMEM },
 	{ "recv", "ECONNRESET", ECONNRESET }, { "recv", "short", 0 }, { "send", "EINTR", 0 }, { "send", "EAGAIN", 0 },
 	{ "send", "ENOBUFS", ENOBUFS }, { "send", "EPIPE", EPIPE }, { "send", "short", 0 }, { "sendfile", "EINTR", 0 },
