@@ -4,6 +4,7 @@
  * and meets system calls that fail. Statements 12, 39, 40, 43, 160, 165, 169, 173, scenarios E8, F1, F8, F13,
  * F16. */
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -204,9 +205,8 @@ static void *waits(void *arg)
 
 static void run_each(bide_fn *fn, int index)
 {
-	char path[] = "/tmp/bide-test-XXXXXX";
-	a_file = mkstemp(path);
-	ck_assert(a_file >= 0 && write(a_file, "ab", 2) == 2 && unlink(path) == 0);
+	a_file = memfd_create("bide-test", MFD_CLOEXEC); /* known to be in memory, so that no thread reads it first */
+	ck_assert(a_file >= 0 && write(a_file, "ab", 2) == 2);
 	counted.modify_is_mute = true;
 	run_real(fn, (void *)(uintptr_t)&calls[index]);
 	close(a_file);
