@@ -21,8 +21,8 @@
 #include <bide/task.h>
 
 #include "common/bench.h"
-#include "common/go.h"
 #include "common/boundedqueue.h"
+#include "common/go.h"
 #include "common/pingpong.h"
 #include "peers/fiber.h"
 
@@ -254,11 +254,7 @@ static double thread_hops(const bench_case *self, uint64_t count)
 static const char go_program[] =
 	"package main\n"
 	"import (\"fmt\"; \"os\"; \"runtime\"; \"strconv\"; \"syscall\")\n"
-	"func spent() int64 {\n"
-	"	var usage syscall.Rusage\n"
-	"	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil { os.Exit(1) }\n"
-	"	return usage.Utime.Nano() + usage.Stime.Nano()\n"
-	"}\n"
+	GO_SPENT
 	"func main() {\n"
 	"	runtime.GOMAXPROCS(1)\n"
 	"	stream := os.Args[1] == \"stream\"\n"

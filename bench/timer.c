@@ -236,11 +236,7 @@ static struct sleepers {
 static const char go_program[] =
 	"package main\n"
 	"import (\"fmt\"; \"math/rand\"; \"os\"; \"runtime\"; \"strconv\"; \"sync\"; \"syscall\"; \"time\")\n"
-	"func spent() int64 {\n"
-	"	var usage syscall.Rusage\n"
-	"	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil { os.Exit(1) }\n"
-	"	return usage.Utime.Nano() + usage.Stime.Nano()\n"
-	"}\n"
+	GO_SPENT
 	"func main() {\n"
 	"	runtime.GOMAXPROCS(1)\n"
 	"	count, _ := strconv.Atoi(os.Args[1])\n"

@@ -18,19 +18,25 @@ static void remove_program(void)
 		bench_note("  could not remove %s", directory);
 }
 
-bool go_build(const char *source)
+static bool compile(const char *source)
 {
 	char command[200];
-	if (script_missing_go()) {
-		bench_note("  no go tool here: nothing to compare with Go");
-		return false;
-	}
 	if (!mkdtemp(directory))
 		return false;
 	atexit(remove_program);
 	script_write(directory, "peer.go", source);
 	snprintf(command, sizeof command, "cd '%s' && GO111MODULE=off go build -o peer peer.go", directory);
 	return script_works(command);
+}
+
+bool go_build(const char *source)
+{
+	const char *why = script_missing_go();
+	if (!why && !compile(source))
+		why = "go does not compile it";
+	if (why)
+		bench_note("  %s: nothing to compare with Go", why);
+	return !why;
 }
 
 double go_run(const char *arguments)
