@@ -15,6 +15,15 @@ static void must_close(int fd)
 	must(fd >= 0 && bide_close(fd) == 0);
 }
 
+/* A connection comes, and is what `task` waited for in io_accept(). */
+static void end_wait(bide_task *task, const struct io *io, const struct sockaddr_in *address)
+{
+	int client = plain_connection(address);
+	must(join_within(task, LONG).err == 0);
+	must_close((int)io->count);
+	close(client);
+}
+
 /* An accept() that finds nothing makes a socket first, and is no way to ask: who has waited once asks otherwise. */
 static void *accepts_counted(void *arg)
 {
@@ -180,11 +189,7 @@ static int warm_listener(struct sockaddr_in *address)
 {
 	int listener = plain_listener(8, address);
 	struct io io = { .fd = listener };
-	bide_task *task = io_start(io_accept, &io);
-	int client = plain_connection(address);
-	must(join_within(task, LONG).err == 0);
-	must_close((int)io.count);
-	close(client);
+	end_wait(io_start(io_accept, &io), &io, address);
 	return listener;
 }
 
@@ -209,13 +214,10 @@ static void *made_blocking(void *arg)
 	for (int beats = heartbeat.beats; heartbeat.beats < beats + 5;)
 		must(bide_sleep(BIDE_MSEC) == 0);
 	must(io.count == -2);
-	int late = plain_connection(&address);
-	must(join_within(task, LONG).err == 0);
+	end_wait(task, &io, &address);
 	heartbeat_stop(&heartbeat);
-	must_close((int)io.count);
 	must_close(listener);
 	close(client);
-	close(late);
 	return NULL;
 }
 
@@ -252,10 +254,8 @@ static void *told_of_a_connection(void *arg)
 		bide_task *task = io_start(io_accept, &io);
 		must(io.count == -2 && counted.accept == accepted + 1);
 		close(client);
-		client = plain_connection(&address);
-		must(join_within(task, LONG).err == 0 && counted.accept == accepted + 2);
-		must_close((int)io.count);
-		close(client);
+		end_wait(task, &io, &address);
+		must(counted.accept == accepted + 2);
 	}
 	must_close(listener);
 	return NULL;
@@ -310,7 +310,6 @@ static void *cannot_be_asked(void *arg)
 {
 	static const char *const faults[] = { "poll:EINTR@1", "poll:ENOMEM" };
 	struct sockaddr_in address;
-	int client;
 	(void)arg;
 	int listener = warm_listener(&address);
 	for (int i = 0; i < 2; i++) {
@@ -318,11 +317,8 @@ static void *cannot_be_asked(void *arg)
 		must(bide_fault(faults[i]) == 0);
 		bide_task *task = io_start(io_accept, &io);
 		must(io.count == -2);
-		client = plain_connection(&address);
-		must(join_within(task, LONG).err == 0 && bide_fault(NULL) == 0);
-		must_close((int)io.count);
-		close(client);
-		client = plain_connection(&address);
+		end_wait(task, &io, &address);
+		int client = plain_connection(&address);
 		must(bide_fault(faults[i]) == 0);
 		task = io_start(io_accept, &io);
 		must(io.count >= 0 && bide_fault(NULL) == 0);
