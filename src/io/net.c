@@ -32,12 +32,10 @@ static int make_listener_nonblocking(int fd)
 
 /* An accept() that finds nothing makes a socket before it looks, and costs sixteen times what this does. So a listener
  * whose connections events tell of is asked first, but for a task that was woken by one. (A socket of AF_ALG always
- * accepts, and poll() tells nothing of it.) What is known of a number that was never registered might be of another
- * file, and nobody would doubt it. */
+ * accepts, and poll() tells nothing of it.) */
 static bool has_backlog(const struct io_call *call)
 {
-	const struct descriptor *descriptor = call->descriptor;
-	if (!descriptor->is_listener || !descriptor->is_registered || call->place.has_claim)
+	if (!call->descriptor->is_listener || call->place.has_claim)
 		return true;
 	return descriptor_poll(call->fd, POLLIN) != 0; /* an error it tells accept() */
 }
@@ -74,7 +72,7 @@ static int accept_some(struct io_call *call, struct sockaddr *address, socklen_t
  * does not try before it waits: it has to be registered anyway, and that tells. */
 static void connection_fresh(struct io_call *call, int fd)
 {
-	if (call->place.has_claim)
+	if (call->place.has_claim) /* so it is registered, and will be doubted when the number is another file's */
 		call->descriptor->is_listener = 1;
 	descriptor_fresh(call->loop, fd, DESCRIPTOR_SOCKET, io_is_tcp(call->descriptor, call->fd));
 	struct descriptor *descriptor = descriptor_find(&call->loop->descriptors, fd);
