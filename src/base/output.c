@@ -44,7 +44,7 @@ static bool is_stuck(const struct output *output)
 /* When who has read nothing from now on has had its time. */
 static bide_time limit(const struct output *output)
 {
-	bide_time until = time_add(clock_monotonic(), is_stuck(output) ? 0 : PATIENCE);
+	bide_time until = time_add(clock_monotonic(), PATIENCE);
 	return until < output->until ? until : output->until;
 }
 
